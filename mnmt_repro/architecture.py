@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import check_choices
+from mnmt_repro.typed_config import Count, Few, Part, check
 
 SLICE_TOKENS = 256  # tokens whose scores over the vocabulary are held at one time
 
@@ -29,34 +29,27 @@ class ModelConfig:
         When a field is out of its range; the message names the field.
     """
 
-    vocab_size: int  # pieces, special ids and language tags included
-    d_model: int  # width of the residual stream
-    d_ff: int  # width of the feed-forward layer
-    heads: int  # attention heads in each attention
-    head_dim: int  # width of one head; heads * head_dim need not equal d_model
-    encoder_layers: int
-    decoder_layers: int
+    vocab_size: Count  # pieces, special ids and language tags included
+    d_model: Count  # width of the residual stream
+    d_ff: Count  # width of the feed-forward layer
+    heads: Few  # attention heads in each attention
+    head_dim: Count  # width of one head; heads * head_dim need not equal d_model
+    encoder_layers: Few
+    decoder_layers: Few
     feed_forward: Literal["gated-gelu", "relu"] = "gated-gelu"  # three matrices, or two
     norm: Literal["rms", "layer"] = "rms"  # always before each block (pre-LN), and at the end
     positions: Literal["relative", "sinusoidal"] = "relative"
-    relative_buckets: int = 32  # one table of (buckets, heads) for each stack
-    relative_max_distance: int = 128
+    relative_buckets: Count = 32  # one table of (buckets, heads) for each stack
+    relative_max_distance: Count = 128
     bias: bool = False  # biases in the linear maps
     scale_attention: bool = False  # divide scores by sqrt(head_dim); T5 does not
     scale_embedding: bool = False  # multiply embeddings by sqrt(d_model)
     tie_output: bool = False  # output projection = input embedding
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
+    dropout: Part = 0.0
+    attention_dropout: Part = 0.0
 
     def __post_init__(self) -> None:
-        widths = ("vocab_size", "d_model", "d_ff", "heads", "head_dim", "relative_buckets")
-        for field in (*widths, "encoder_layers", "decoder_layers"):
-            if getattr(self, field) < 1:
-                raise InputError(f"model {field} must be at least 1, got {getattr(self, field)}")
-        for field in ("dropout", "attention_dropout"):
-            if not 0.0 <= getattr(self, field) < 1.0:
-                raise InputError(f"model {field} must lie in [0, 1), got {getattr(self, field)}")
-        check_choices(self, "model")
+        check(self, "model")
         if self.positions == "sinusoidal" and (self.d_model % 2 or self.d_model < 4):
             raise InputError(
                 f"sinusoidal positions need an even model d_model of at least 4, got {self.d_model}"

@@ -1,8 +1,10 @@
-"""What users are meant to read: the one exception, and lines on standard error."""
+"""What users are meant to read: the one exception, lines on standard error, and remedies."""
 
 from __future__ import annotations
 
+import difflib
 import sys
+from collections.abc import Iterable, Sequence
 
 
 class InputError(ValueError):
@@ -22,3 +24,24 @@ def tell(*lines: str) -> None:
 def note(*notes: str) -> None:
     """Print notes to standard error: what would not be expected, and is no mistake."""
     tell(*(f"note: {each}" for each in notes))
+
+
+def remedy(wanted: str, known: Iterable[str]) -> str:
+    """What to write instead of an unknown name: the nearest known one, or which there are.
+
+    >>> remedy("sead", ["seed", "steps"]), remedy("x", ["seed", "steps"])
+    ('did you mean seed?', 'there are seed, steps')
+    """
+    names = list(known)
+    near = difflib.get_close_matches(wanted, names, 1)
+    return f"did you mean {near[0]}?" if near else listed(names)
+
+
+def listed(names: Sequence[str], most: int = 30) -> str:
+    """Which names there are; of many, the first ones.
+
+    >>> listed(["deu", "eng"]), listed("abcd", 2), listed([])
+    ('there are deu, eng', 'there are a, b and 2 more', 'there are none')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"there are {', '.join(names[:most]) or 'none'}{more}"

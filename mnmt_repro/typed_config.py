@@ -1,21 +1,131 @@
-"""Configurations from what YAML and JSON hold; every mistake is told by the place where it is."""
+"""Configurations: declared as dataclasses, read from YAML and JSON, and checked in one way.
+
+The type of a field says what it may hold: in a dataclass, in a file and on the command line.
+`Count`, `Share` and the other types below are numbers with a range. NaN, infinity and whole numbers
+that torch cannot hold are refused in all three.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.errors import InputError, remedy
 
 _Kind = TypeVar("_Kind")
 LARGEST = 2**63 - 1
 """The largest whole number that a configuration may hold: that of torch and of numpy."""
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that a setting may hold.
+
+    >>> str(Range(1)), str(Range(0, 1, below=True)), str(Range(0, above=True))
+    ('at least 1', 'at least 0 and below 1', 'above 0')
+    """
+
+    low: float
+    high: float = math.inf
+    above: bool = False  # without `low` itself
+    below: bool = False  # without `high` itself
+
+    def holds(self, number: float) -> bool:
+        """Whether the number is one of them."""
+        least = number > self.low if self.above else number >= self.low
+        return least and (number < self.high if self.below else number <= self.high)
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"{'above' if self.above else 'at least'} {self.low}"
+        if not (self.above or self.below):
+            return f"from {self.low} to {self.high}"
+        return f"{'above' if self.above else 'at least'} {self.low} and " + (
+            f"{'below' if self.below else 'at most'} {self.high}"
+        )
+
+
+Count = Annotated[int, Range(1)]
+Natural = Annotated[int, Range(0)]
+Few = Annotated[int, Range(1, 10_000)]
+"""Of what a machine has no more: layers, processes, points of a curve, beams."""
+SEEDS = 2**31  # what every generator takes
+Seed = Annotated[int, Range(0, SEEDS, below=True)]
+Positive = Annotated[float, Range(0, above=True)]
+Amount = Annotated[float, Range(0)]
+Share = Annotated[float, Range(0, 1)]
+Part = Annotated[float, Range(0, 1, below=True)]
+"""A share that is never the whole."""
+
+
+def setting(help: str, default: Any = None, **how: Any) -> Any:
+    """A field with a default, and the help of its option, which `cli.options` declares.
+
+    Parameters
+    ----------
+    **how
+        What else `argparse` takes, such as `metavar`; `flags` where the option has another name
+        than the field; `group` where a titled group of options begins.
+    """
+    return field(default=default, metadata={"help": help, **how})
+
+
+def required(help: str, **how: Any) -> Any:
+    """A field without a default; parameters as of `setting`."""
+    return field(metadata={"help": help, **how})
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+_CHECKED: set[Any] = set()
+"""What was checked before: the thousands of runs of a grid share a few configurations."""
+
+
+def check(config: Any, what: str) -> None:
+    """Refuse a dataclass with a field that its type does not allow; `what` names the dataclass.
+
+    >>> from mnmt_repro.upgrading.config import Ramp
+    >>> Ramp(start=0.1, end=float("nan"), steps=5)
+    Traceback (most recent call last):
+    mnmt_repro.errors.InputError: ramp end must be a number, got nan
+    """
+    values = tuple(vars(config).values())
+    known: Any = (type(config), values, tuple(map(type, values)))
+    try:
+        if known in _CHECKED:
+            return
+    except TypeError:  # a dictionary is among them
+        known = None
+    for name, hint in _hints(cast(Any, type(config))).items():
+        try:
+            value = getattr(config, name)
+            made = convert(value, hint, (name,))
+            if isinstance(made, int | float) and not isinstance(value, type(made) | int):
+                raise FieldError((name,), f"must be {WORDS[type(made)]}, got {shown(value)}")
+        except FieldError as error:
+            raise InputError(f"{what} {place(error.at)} {error.why}") from error
+    _CHECKED.add(known)
 
 
 class FieldError(InputError):
@@ -55,7 +165,7 @@ def build(kind: type[_Kind], value: Any, at: tuple[str | int, ...] = ()) -> _Kin
     for key in value:
         if key not in known:
             raise FieldError((*at, str(key)), f"unknown key; {remedy(str(key), known)}")
-    hints = get_type_hints(kind)
+    hints = _hints(cast(Any, kind))
     made = {key: convert(each, hints[key], (*at, key)) for key, each in value.items()}
     for name, each in known.items():
         if name not in made and each.default is each.default_factory is dataclasses.MISSING:
@@ -76,6 +186,11 @@ def convert(value: Any, hint: Any, at: tuple[str | int, ...]) -> Any:
     origin, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return value
+    if origin is Annotated:
+        number = convert(value, parts[0], at)
+        if not parts[1].holds(number):
+            raise FieldError(at, f"must be {parts[1]}, got {shown(number)}")
+        return number
     if origin in (Union, UnionType):
         return _one_of(value, parts, at)
     if origin is Literal:
@@ -96,7 +211,7 @@ def convert(value: Any, hint: Any, at: tuple[str | int, ...]) -> Any:
         if isinstance(value, cast(type, hint)):
             return value
         return build(cast(type, hint), value, at)
-    if hint is Path and isinstance(value, str):
+    if hint is Path and isinstance(value, str | Path):
         return Path(value)
     return _plain(value, hint, at)
 
@@ -120,36 +235,38 @@ def _collected(value: Any, kind: Any, parts: tuple[Any, ...], at: tuple[str | in
         return list(convert(value, tuple[parts[0], ...], at))  # type: ignore[valid-type]
     if not isinstance(value, Mapping):
         raise FieldError(at, f"must be a mapping, got {shown(value)}")
-    found = {}
+    made = {}
     for key, each in value.items():
         if not isinstance(key, str):
             raise FieldError(at, f"its keys must be text, got {shown(key)}; write it in quotes")
-        found[key] = convert(each, parts[1], (*at, key))
-    return found
+        made[key] = convert(each, parts[1], (*at, key))
+    return made
 
 
 def _plain(value: Any, hint: Any, at: tuple[str | int, ...]) -> Any:
     """A number, text or truth value."""
-    found = _number(value, hint) if hint in (int, float) else value
-    if type(found) is not hint:
+    plain: Any = _number(value, hint) if hint in (int, float) else value
+    if type(plain) is not hint:
         raise FieldError(at, f"must be {WORDS.get(hint, hint)}, got {shown(value)}")
-    return found
+    if hint is int and abs(plain) > LARGEST:
+        raise FieldError(at, f"must be at most {LARGEST}, got {shown(plain)}")
+    return plain
 
 
 def _number(value: Any, kind: type) -> float | None:
     """A finite number of that kind; None where the value is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if kind is int and isinstance(value, int):
-        return value if abs(value) <= LARGEST else None
     try:
+        if kind is int and not isinstance(value, float):
+            with contextlib.suppress(ValueError):
+                return int(value)
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    if not math.isfinite(number):
-        return None
-    whole = number.is_integer() and abs(number) <= LARGEST
-    return number if kind is float else int(number) if whole else None
+    if kind is float:
+        return number if math.isfinite(number) else None
+    return int(number) if number.is_integer() else None
 
 
 def shown(value: Any) -> str:

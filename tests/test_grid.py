@@ -139,7 +139,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("  steps: 60", "  recompute: true"), ("line 9", "call sweep with --recompute")),
         (("pieces: 380", "recompute: true"), ("line 5", "recompute: is no key; call sweep")),
         (("  steps: 60", "  shard: true"), ("line 9", "training.shard", "`train --shard` does")),
-        (("  steps: 60", "  steps: -1"), ("line 8", "training", "steps must be above 0")),
+        (("  steps: 60", "  steps: -1"), ("line 9", "training.steps", "must be at least 1")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
         (("pieces: 380", "pairs: [eng-deu]"), ("pairs are of a corpus or a conlang",)),
@@ -159,7 +159,7 @@ def test_settings_of_training_may_be_a_mapping_and_are_checked_at_once() -> None
     assert conlang_grid(training={"steps": 3, "curve_points": 2}).training == SHORT
     for wrong, message in (
         ({"step": 3}, "training.step: unknown key; did you mean steps"), (3, "training: must be"),
-        ({"steps": 0}, "steps must be above 0"),
+        ({"steps": 0}, "training.steps: must be at least 1"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=message):
             conlang_grid(training=wrong)
@@ -178,7 +178,7 @@ def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> No
     write_texts()
     command = write_grid(OWN)
     fails([*command, "conlang-sim0"], capsys, "conlang-sim0: a file of a grid is swept alone")
-    fails([*command, "--decode"], capsys, "--decode: is of cohorts; leave it out")
+    fails([*command, "--decode"], capsys, "--decode and --analyse are of cohorts")
     fails(["sweep", "absent.yml"], capsys, "absent.yml: cannot be read")
 
 

@@ -65,8 +65,8 @@ def test_a_row_for_each_run_and_budget_and_none_twice(monkeypatch) -> None:
         assert main([*OWN, "--out", "runs/a", "--results", "store", *more]) == 0
     monkeypatch.setenv("MNMT_REPRO_RESULTS", "store")
     frame = results.load()
-    found = {(row.steps, row.size) for row in frame.itertuples()}
-    assert found == {(3, "d8x1"), (6, "d8x1"), (3, "d16x1")} and len(frame) == 3
+    budgets = {(row.steps, row.size) for row in frame.itertuples()}
+    assert budgets == {(3, "d8x1"), (6, "d8x1"), (3, "d16x1")} and len(frame) == 3
 
 
 def test_an_upgraded_run_becomes_a_row() -> None:
@@ -114,8 +114,14 @@ def test_folders_of_earlier_versions_are_the_same_runs() -> None:
     upgrade = ["upgrade", "--from", "own", "--wider", "2", "--gamma", "0.5"]
     assert main([*upgrade, "--out", "start"]) == 0
     assert main([*SHORT, *TALKS, "--continue-from", "start", "--out", "on"]) == 0
-    found = [identity(name) for name in ("generated", "own", "given", "start", "on")]
-    assert found == ["f71b3f7aa480", "17c3015cc239", "a9e9215f1933", "d1996ff12707", "836578684893"]
+    identities = [identity(name) for name in ("generated", "own", "given", "start", "on")]
+    assert identities == [
+        "f71b3f7aa480",
+        "17c3015cc239",
+        "a9e9215f1933",
+        "d1996ff12707",
+        "836578684893",
+    ]
 
 
 def test_runs_on_generated_text_are_scored_where_declared_ones_are() -> None:

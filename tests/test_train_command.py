@@ -312,7 +312,7 @@ def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> N
     [
         ("--loss-weights", "eng-deu=0.1,eng-fra=0.9", "each pair of the mixture, src-aaa, src-bbb"),
         ("--loss-weights", "src-aaa=0,src-bbb=1", "a weight above 0"),
-        ("--loss-weights", "src-aaa=nan,src-bbb=1", "must lie in [0, 1], got nan"),
+        ("--loss-weights", "src-aaa=nan,src-bbb=1", "src-aaa must be a number, got nan"),
         ("--first-weights", "src-aaa=0.1,src-bbb=0.1", "must sum to one"),
         ("--first-weights", "src-aaa=x,src-bbb=0.9", "value: 'src-aaa=x,src-bbb=0.9'"),
         ("--first-weights", "src-aaa=0.5,src-bbb=0.5,src-aaa=0.5", "value: "),
@@ -326,7 +326,11 @@ def test_a_share_of_the_budget_belongs_to_first_weights(capsys) -> None:
     command = [*SMALL, "--steps", "2", "--out", "run", "--first-share"]
     fails([*command, "0.3"], capsys, "--first-share goes with --first-weights")
     weights = ["--first-weights", "src-aaa=0.7,src-bbb=0.3"]
-    fails([*command, "1.5", *weights], capsys, "--first-share must lie in [0, 1), got 1.5")
+    fails(
+        [*command, "1.5", *weights],
+        capsys,
+        "--first-share: must be at least 0 and below 1, got 1.5",
+    )
 
 
 def test_a_run_with_first_weights_does_not_grow(capsys) -> None:

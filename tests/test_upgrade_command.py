@@ -24,7 +24,6 @@ from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
-from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
@@ -83,7 +82,7 @@ def here(trained: Path, tmp_path: Path, monkeypatch, capsys) -> Path:
     return tmp_path
 
 
-def told(folder: str) -> dict:
+def about(folder: str) -> dict:
     return json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
 
 
@@ -116,6 +115,7 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
     assert {p.name for p in Path("start").iterdir()} == {
         "run.json", "start.safetensors", "vocabulary.model",
     }  # fmt: skip
+    assert Path("start/vocabulary.model").read_bytes() == Path("both.model").read_bytes()
     assert {p: p.read_bytes() for p in Path("old").iterdir()} == old_files
     fails(command, capsys, "--out start: is not empty")
     assert loss_of("start", capsys) > 0  # it can be scored before it is trained on
@@ -123,23 +123,24 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
     assert main(TRAIN_ON) == 0
     shown = capsys.readouterr().out
     assert "eng-deu: validation" in shown and "eng-xho: validation" in shown
-    about = told("both")
-    assert about["pairs"] == ["eng-deu", "eng-xho"] and about["tags"] == "both"
-    assert about["languages"] == ["deu", "eng", "xho"]
+    run = about("both")
+    assert run["pairs"] == ["eng-deu", "eng-xho"] and run["tags"] == "both"
+    assert run["languages"] == ["deu", "eng", "xho"]
     text, _ = hold_out(read_bitexts(["eng-deu=talks.tsv", "eng-xho=new.tsv"]))
-    old, new = (len(text[pair]) for pair in about["pairs"])
-    assert about["mixture"]["eng-xho"] == pytest.approx(5 * new / (old + 5 * new))
-    assert about["training"] == {**told("old")["training"], "steps": 6}
-    assert (about["seed"], told("old")["seed"]) == (2, 1)
-    shape = about["model"]
+    old, new = (len(text[pair]) for pair in run["pairs"])
+    assert run["mixture"]["eng-xho"] == pytest.approx(5 * new / (old + 5 * new))
+    assert run["training"] == {**about("old")["training"], "steps": 6}
+    assert (run["seed"], about("old")["seed"]) == (2, 1)
+    shape = run["model"]
     assert (shape["d_ff"], shape["encoder_layers"], shape["decoder_layers"]) == (64, 2, 2)
     assert shape["dropout"] == 0.1
     assert load_checkpoint("both/last.safetensors").progress.behind == OLD_STEPS
     # The warm-up goes on: step t is step 4 + t of the old run's.
-    found = rates("both")
-    assert found == {step: pytest.approx(PEAK * min(1, (4 + step) / 8, (8 / (4 + step)) ** 0.5))
-                     for step in found}  # fmt: skip
-    assert max(found) == 6
+    log = rates("both")
+    assert log == {
+        step: pytest.approx(PEAK * min(1, (4 + step) / 8, (8 / (4 + step)) ** 0.5)) for step in log
+    }
+    assert max(log) == 6
 
     before = Path("both/last.safetensors").read_bytes()
     assert main(TRAIN_ON) == 0  # the same command finds its run again
@@ -154,7 +155,7 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
 
     # And once more, from there: the steps of both runs lie behind.
     assert main(["upgrade", "--from", "both", "--deeper", "0,1", "-o", "again"]) == 0
-    assert told("again")["upgrade"]["steps"] == OLD_STEPS + 6
+    assert about("again")["upgrade"]["steps"] == OLD_STEPS + 6
     assert load_upgraded("again/start.safetensors").schedule_start == OLD_STEPS + 6
 
 
@@ -225,9 +226,9 @@ def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> No
     assert main([*UPGRADE, "--optimiser", "reset"]) == 0
     command = [*TRAIN_ON, "--optimiser", "adafactor", "--batch-tokens", "200", "--seed", "9"]
     assert main([*command, "--steps", "1", "--keep", "last"]) == 0
-    about = told("both")
-    assert about["seed"] == 9
-    training = about["training"]
+    run = about("both")
+    assert run["seed"] == 9
+    training = run["training"]
     assert (training["optimiser"], training["batch_tokens"]) == ("adafactor", 200)
     assert (training["keep"], training["label_smoothing"]) == ("last", 0.1)
     assert training["learning_rate"] == 0.3  # not the one that suited the other optimiser
@@ -237,20 +238,7 @@ def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> No
     alone = ["train", "--continue-from", "start", "--data", "eng-xho=new.tsv", "--steps", "1"]
     assert main([*alone, "--out", "alone"]) == 0
     assert "soon forgotten: eng-deu" in capsys.readouterr().err
-    assert told("alone")["pairs"] == ["eng-xho", "eng-deu"]
-
-
-def test_text_that_is_all_too_long_leaves_the_folder_free(here: Path, capsys) -> None:
-    assert main(UPGRADE) == 0
-    capsys.readouterr()
-    for folder, options in (("first", TRAIN_OLD), ("second", TRAIN_ON)):
-        command = [*options, "--out", folder]
-        assert main([*command, "--max-length", "1"]) == 2
-        shown = capsys.readouterr().err
-        assert "are longer than --max-length 1 tokens; raise it" in shown and shown.count("\n") == 1
-        assert not Path(folder).exists()
-        assert main(command) == 0
-        capsys.readouterr()
+    assert about("alone")["pairs"] == ["eng-xho", "eng-deu"]
 
 
 def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:
@@ -264,8 +252,7 @@ def test_the_normalisation_is_the_published_one_where_another_gains_nothing() ->
     # Between two old units, neither keeps the function.
     between = ("--width-init", "interpolation", "--wider", "2")
     assert chosen(*between) == chosen(*between, gated=True) == published
-    found = chosen("--wider", "1.5", "--normalisation", "none")
-    assert found == ("none", "as asked for")
+    assert chosen("--wider", "1.5", "--normalisation", "none") == ("none", "as asked for")
 
 
 def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -280,14 +267,13 @@ def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) ->
         was, now = re.findall(rf"^{pair}: (\S+) -> (\S+) nats a token", printed, re.M)[0]
         assert float(was) == pytest.approx(float(now), abs=2e-4)
     # The layer is gated: its function is kept where nothing else is asked for.
-    found = load_upgraded("start/start.safetensors").config.width.normalisation
-    assert found == "function"
+    assert load_upgraded("start/start.safetensors").config.width.normalisation == "function"
     assert main([*upgrade, "--normalisation", "frobenius", "--out", "published"]) == 0
-    found = load_upgraded("published/start.safetensors").config.width.normalisation
-    assert found == "frobenius"
+    config = load_upgraded("published/start.safetensors").config
+    assert config.width.normalisation == "frobenius"
     assert main(["train", "--continue-from", "start", "--steps", "2", "--out", "on"]) == 0
-    assert told("on")["conlang"] == told("old")["conlang"]
-    assert told("on")["pairs"] == ["src-aaa", "src-bbb"]
+    assert about("on")["conlang"] == about("old")["conlang"]
+    assert about("on")["pairs"] == ["src-aaa", "src-bbb"]
     capsys.readouterr()
     on = ["train", "--continue-from", "start", "--steps", "2"]
     fails([*on, "--concepts", "40"], capsys, "trained on another conlang")
@@ -334,9 +320,9 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     assert [each["pair"] for each in facts["losses"]] == ["eng-deu"]
     shown = [each["entries_above"] for each in facts["fisher"]]
     assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
-    about = told("start")["upgrade"]["fisher"]
-    assert about["sentences"] == 3 and list(about["text"]) == ["eng-deu"]
-    assert told("start")["identity"] != told("plain")["identity"]
+    run = about("start")["upgrade"]["fisher"]
+    assert run["sentences"] == 3 and list(run["text"]) == ["eng-deu"]
+    assert about("start")["identity"] != about("plain")["identity"]
     # Trained on, entries above a threshold whose factor is 0 stay as they were.
     frozen = [*command[:-1], "--fisher-threshold", f"{low:.9g}=0"]
     frozen[frozen.index("start")] = "frozen"
@@ -352,54 +338,32 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "parts"),
+    ("thresholds", "part"),
     [
-        (["--fisher-threshold", "1e-6"], ["write F=FACTOR, such as 1e-6=0.25"]),
-        (["--fisher-threshold", "x=0.5"], ["'x' is not a number"]),
-        (["--fisher-threshold", "1e-6=0:1"], ["say --steps, over which the factor rises"]),
-        (
-            ["--fisher-threshold", "1e-6=0.5", "--data", "eng-xho=new.tsv"],
-            ["--data eng-xho: the model was validated on eng-deu"],
-        ),
-        (
-            ["--fisher-threshold", "1e-4=1,1e-6=1", "--data", "eng-deu=talks.tsv"],
-            ["must rise from above 0"],
-        ),
-        (
-            ["--fisher-threshold", "1e-6=-1", "--data", "eng-deu=talks.tsv"],
-            ["factor must be at least 0"],
-        ),
-        (["--fisher-threshold", "1e-6=1", "--fisher-sentences", "0"], ["sentences, 1 or more"]),
-        (
-            ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=talks.tsv"],
-            ["--valid eng-deu: gives other validation text than the model had"],
-        ),
-        (
-            ["--fisher-threshold", "1e-6=1", "--valid", "eng-deu=x", "--data", "eng-deu=talks.tsv"],
-            ["--data: --valid is there already; leave it out"],
-        ),
+        ("1e-6", "write F=FACTOR, such as 1e-6=0.25"),
+        ("x=0.5", "--fisher-threshold x=0.5: must be a number, got 'x'"),
+        ("1e-4=1,1e-6=1", "must rise from above 0"),
     ],
-    ids=" ".join,
 )
-def test_fisher_options_that_cannot_be(here: Path, capsys, options: list, parts: list) -> None:
-    fails([*UPGRADE, *options], capsys, *parts)
+def test_fisher_thresholds_that_cannot_be(here: Path, capsys, thresholds: str, part: str) -> None:
+    fails([*UPGRADE, "--fisher-threshold", thresholds], capsys, part)
 
 
 def test_text_that_is_no_longer_there_is_asked_for(here: Path, capsys) -> None:
-    about = told("old")
-    about["files"]["data"] = ["eng-deu=gone.tsv"]
-    Path("old/run.json").write_text(json.dumps(about), encoding="utf-8")
+    run = about("old")
+    run["files"]["data"] = ["eng-deu=gone.tsv"]
+    Path("old/run.json").write_text(json.dumps(run), encoding="utf-8")
     fails(
         [*UPGRADE, "--fisher-threshold", "1e-6=0.5"],
         capsys,
         "gone.tsv",
-        "give it again with --data",
+        "put the text of eng-deu back where `train` read it",
     )
     assert main(UPGRADE) == 0
     shown = capsys.readouterr()
     assert "note: no loss is shown: " in shown.err and "--loss-on PAIR=FILE" in shown.err
     assert "nats a token" not in shown.out
-    assert main([*UPGRADE[:-1], "told", "--loss-on", "eng-deu=talks.tsv"]) == 0
+    assert main([*UPGRADE[:-1], "named", "--loss-on", "eng-deu=talks.tsv"]) == 0
     assert "eng-deu: " in capsys.readouterr().out
 
 
@@ -410,8 +374,6 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
     assert main([*command, "--out", "no-text-needed"]) == 0
     assert load_upgraded("no-text-needed/start.safetensors").gammas == (1.0, 1.0, 0.5)
     assert "above 1e-05" in capsys.readouterr().out
-    data = ["--data", "eng-deu=talks.tsv"]
-    fails([*command, *data, "-o", "no"], capsys, "trained on conlang, which has validation text")
     # No vocabulary is new to it.
     new = ["upgrade", "--from", "conlang", "--vocab", "both.model", "--out", "no"]
     fails(new, capsys, "a row for those of each language of the family from the start")
@@ -423,32 +385,26 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
-        (["--wider", "0.5"], ["--wider 0.5: give 1 or more; a model cannot be made narrower"]),
-        (["--wider", "nan"], ["--wider nan: give 1 or more"]),
+        (["--wider", "0.5"], ["upgrade: argument --wider: must be at least 1, got 0.5"]),
+        (["--noise", "nan"], ["argument --noise: must be a number, got 'nan'"]),
+        (["--steps", "1e20"], ["argument --steps: must be at most 9223372036854775807"]),
+        (["--seed", str(2**31)], ["argument --seed: must be at least 0 and below 2147483648"]),
         (["--wider", "1.01"], ["32.32 units of 32, which is no whole number"]),
-        (["--deeper", "-1"], ["--deeper -1: give 0 or more; a model cannot be made shallower"]),
-        (["--deeper", "1,-2"], ["--deeper 1,-2: give 0 or more; a model cannot be made shallower"]),
+        (["--deeper", "1,-2"], ["--deeper 1,-2: must be at least 0, got -2"]),
         (["--deeper", "1,2,3"], ["--deeper 1,2,3: give one for both stacks"]),
-        (["--deeper", "one"], ["'one' is no number of layers"]),
+        (["--deeper", ",1"], ["--deeper ,1: part 1 is empty"]),
         (["--at", "left"], ["--at left: must be one of bottom, middle, top, spread"]),
         (["--wider", "1.5", "--width-init", "interpolation"], ["whole multiple of the old 32"]),
         (["--wider", "1e9"], ["the upgraded model would have", "make it less wide or deep"]),
-        (["--noise", "-1"], ["--noise -1: give a standard deviation, 0 or more"]),
-        (["--gamma", "-0.5"], ["factor must be at least 0, got -0.5"]),
-        (["--gamma", "half"], ["--gamma half: 'half' is not a number"]),
+        (["--gamma", "-0.5"], ["--gamma -0.5: must be at least 0, got -0.5"]),
+        (["--gamma", "inf"], ["--gamma inf: must be a number, got 'inf'"]),
         (["--gamma", "1,2,3"], ["write OLD or OLD,NEW"]),
-        (["--gamma", ",5"], ["--gamma ,5: part 1 is empty"]),
-        (["--deeper", ",1"], ["--deeper ,1: part 1 is empty"]),
         (["--gamma", "0:1"], ["say --steps, over which the factor rises"]),
-        (["--gamma", "0:1:x"], ["'x' is no number of steps"]),
+        (["--gamma", "0:1:x"], ["must be a whole number, got 'x'"]),
         (["--gamma", "0:1:2:3"], ["write a rising factor as START:END:STEPS"]),
-        (["--gamma", "0:1:0"], ["--gamma 0:1:0: a factor needs at least 1 step"]),
-        (["--preset", "deep"], ["say --steps, over which its learning-rate factor rises"]),
-        (["--steps", "0"], ["--steps 0: give a number of steps, 1 or more"]),
+        (["--preset", "deep"], ["say --steps, over which the factor rises"]),
         (["--checkpoint", "best"], ["holds no optimiser state", "(--optimiser reset)"]),
         (["--vocab", "talks.tsv"], ["talks.tsv is not a SentencePiece model"]),
-        (["--vocab", "absent.model"], ["cannot read the vocabulary absent.model"]),
-        (["--vocab", "foreign.model"], ["foreign.model: its first pieces are <unk>, <s>, </s>"]),
         (
             ["--vocab", "other.model"],
             ["no tag <2deu>; there are eng, xho", "model was trained on eng-deu"],
@@ -460,7 +416,6 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
             ["--from", "truncated"],
             ["cannot read the checkpoint truncated/last.safetensors", "it is damaged"],
         ),
-        (["--from", "swapped"], ["belongs to another run than swapped/run.json"]),
         (["--out", "talks.tsv"], ["--out talks.tsv: is a file"]),
         (["--out", "old"], ["--out old: is not empty"]),
         (["--out", "."], ["--out .: name a new folder"]),
@@ -478,22 +433,13 @@ def test_what_is_impossible_is_told_before_anything_is_written(
 @pytest.fixture(scope="module")
 def broken(trained: Path, tmp_path_factory) -> Path:
     """The folder again, with runs and vocabularies that nothing can be made of."""
-    import sentencepiece
-
     folder = tmp_path_factory.mktemp("broken") / "all"
     shutil.copytree(trained, folder)
-    text = [line.split("\t")[0] for line in (folder / "talks.tsv").read_text("utf-8").splitlines()]
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(text), model_writer=model, vocab_size=60, minloglevel=2,
-        hard_vocab_limit=False,
-    )  # fmt: skip
-    (folder / "foreign.model").write_bytes(model.getvalue())
-    for name in ("upgraded", "reshaped", "truncated", "swapped"):
+    for name in ("upgraded", "reshaped", "truncated"):
         shutil.copytree(folder / "old", folder / name)
-    about = json.loads((folder / "old" / "run.json").read_text(encoding="utf-8"))
-    for name, change in (("upgraded", {"upgrade": {}}), ("swapped", {"identity": "another"})):
-        (folder / name / "run.json").write_text(json.dumps({**about, **change}), encoding="utf-8")
+    run = json.loads((folder / "old" / "run.json").read_text(encoding="utf-8"))
+    upgraded = json.dumps({**run, "upgrade": {}})
+    (folder / "upgraded" / "run.json").write_text(upgraded, encoding="utf-8")
     whole = (folder / "old" / "last.safetensors").read_bytes()
     (folder / "truncated" / "last.safetensors").write_bytes(whole[:-9])
 
@@ -561,18 +507,16 @@ def test_other_text_is_told(here: Path, capsys) -> None:
     train = ["train", "--continue-from", "start", "--steps", "2", *text]
     capsys.readouterr()
     assert main([*train, "--out", "other"]) == 0
-    told = capsys.readouterr().err
-    assert "note: validation text of eng-deu is not the old model's" in told
+    notes = capsys.readouterr().err
+    assert "note: validation text of eng-deu is not the old model's" in notes
     assert main([*train, "--valid", "eng-xho=new.tsv", "--out", "few"]) == 0
     assert "note: no validation text of eng-deu" in capsys.readouterr().err
 
 
 def test_no_two_upgrades_in_a_row_draw_alike(here: Path, capsys) -> None:
-    drawn = [*UPGRADE, "--init", "random"]
-    fails([*drawn, "--seed", str(2**31)], capsys, "give 0 or more, below 2**31")
-    assert main(drawn) == 0
+    assert main([*UPGRADE, "--init", "random"]) == 0
     first = load_upgraded("start/start.safetensors").config.seed
-    assert first not in (0, told("old")["seed"])
+    assert first not in (0, about("old")["seed"])
     assert main(TRAIN_ON) == 0
     again = ["upgrade", "--from", "both", "--deeper", "1", "--depth-init", "random", "-o", "second"]
     assert main(again) == 0
@@ -587,8 +531,8 @@ def test_embeddings_that_were_never_trained_are_told(here: Path, capsys) -> None
     capsys.readouterr()
     command = ["upgrade", "--from", "plain", "--vocab", "both.model"]
     assert main([*command, "--init", "unk", "-o", "copied"]) == 0
-    told = capsys.readouterr().err
-    assert "note: the old model was trained without language tags" in told
+    notes = capsys.readouterr().err
+    assert "note: the old model was trained without language tags" in notes
     assert main([*command, "-o", "split"]) == 0
     assert load_upgraded("split/start.safetensors").config.embeddings == "mean"
     # Its rows are just what they began as.
@@ -604,26 +548,18 @@ def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith("next: mnmt-repro train --continue-from start --data eng-deu=FILE")
     assert line.endswith("--learning-rate RATE --steps 3")
-    for told, given in (
+    for shown, meant in (
         ("eng-deu=FILE", "eng-deu=talks.tsv"), ("PAIR-WITH-xho=FILE", "eng-xho=new.tsv"),
         ("PAIR-WITH-xho", "eng-xho"), ("RATE", "0.01"),
     ):  # fmt: skip
-        line = line.replace(told, given)
+        line = line.replace(shown, meant)
     command = shlex.split(line)[2:]
     assert main([*command, "--out", "on"]) == 0
     assert "note:" not in capsys.readouterr().err
     assert main([*command, "--steps", "2", "--tags", "none", "--out", "short"]) == 0
-    told = capsys.readouterr().err
-    assert "note: a learning-rate factor rises over 3 steps, and this run takes about 2" in told
-    assert "note: language tags: both in the old model's text, none from here on" in told
-
-
-def test_a_ramp_of_a_fisher_threshold_is_foreseen(here: Path, capsys) -> None:
-    rising = ["--fisher-threshold", "1e-9=0.5:1:7", "--data", "eng-deu=talks.tsv"]
-    assert main([*UPGRADE, *rising]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("--steps 7")
-    assert main(TRAIN_ON) == 0
-    assert "rises over 7 steps, and this run takes about 6" in capsys.readouterr().err
+    notes = capsys.readouterr().err
+    assert "note: a learning-rate factor rises over 3 steps, and this run takes about 2" in notes
+    assert "note: language tags: both in the old model's text, none from here on" in notes
 
 
 def test_an_upgraded_model_is_trained_longer_by_the_same_command(here: Path, capsys) -> None:
@@ -634,8 +570,8 @@ def test_an_upgraded_model_is_trained_longer_by_the_same_command(here: Path, cap
     Path("both").rename("once")
     shorter = [*TRAIN_ON, "--steps", "4"]
     assert main(shorter) == 0 and main(TRAIN_ON) == 0
-    found = [load_checkpoint(f"{folder}/last.safetensors").weights for folder in ("once", "both")]
-    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+    once, twice = (load_checkpoint(f"{name}/last.safetensors").weights for name in ("once", "both"))
+    assert all(torch.equal(once[name], twice[name]) for name in once)
     capsys.readouterr()
     shutil.rmtree("start")
     assert main([*command, "--deeper", "1"]) == 0
@@ -666,13 +602,13 @@ def test_languages_that_a_conlangs_model_has_not_met_begin_as_new(
 
 
 def test_every_choice_has_its_option() -> None:
-    found = config_of(
+    config = config_of(
         "--wider", "1.5", "--deeper", "2", "--at", "middle,spread", "--init", "mean",
         "--width-init", "random", "--noise", "0.1", "--normalisation", "none",
         "--depth-init", "closest", "--keep", "body", "--seed", "3", "--steps", "7",
         "--gamma", "0:1,2:3:4", "--optimiser", "reset", "--schedule", "constant",
     )  # fmt: skip
-    assert found == UpgradeConfig(
+    assert config == UpgradeConfig(
         wider=1.5,
         width=WidthConfig(init="random", noise=0.1, normalisation="none"),
         deeper=DepthConfig(
@@ -686,19 +622,3 @@ def test_every_choice_has_its_option() -> None:
         schedule="constant",
         seed=3,
     )
-    default = UpgradeConfig()
-    for given, usual in ((found, default), (found.width, default.width),
-                         (found.deeper, default.deeper)):  # fmt: skip
-        same = [name for name, value in vars(given).items() if value == getattr(usual, name)]
-        assert same == [], "no option given for it"
-    with pytest.raises(InputError, match="--wider inf: give 1 or more"):
-        config_of("--wider", "inf")
-
-
-def test_a_start_is_of_the_vocabulary_it_came_with(here: Path) -> None:
-    assert main([*UPGRADE, "--init", "mean"]) == 0
-    start = load_upgraded("start/start.safetensors")
-    assert start.model.config.vocab_size == len(Vocabulary.load("start/vocabulary.model")) == 350
-    assert Path("start/vocabulary.model").read_bytes() == Path("both.model").read_bytes()
-    assert start.steps == OLD_STEPS
-    assert start.config.embeddings == "mean"

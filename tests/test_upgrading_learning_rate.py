@@ -174,7 +174,7 @@ def test_impossible_scalings_are_refused() -> None:
         scale_updates(optimiser, values, {"rows": ROWS}, (1.0,))
     with pytest.raises(InputError, match="factor must be at least 0, got -0.5"):
         scale_updates(optimiser, values, GROUPS, (1.0, -0.5))
-    with pytest.raises(InputError, match="at least 1 step"):
+    with pytest.raises(InputError, match="ramp steps must be at least 1, got 0"):
         Ramp(start=0, end=1, steps=0)
 
 

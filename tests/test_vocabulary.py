@@ -79,7 +79,7 @@ def test_a_vocabulary_smaller_than_its_required_pieces_is_refused() -> None:
     ("options", "message"),
     [
         ({"temperature": 0.0}, "temperature must be above 0"),
-        ({"character_coverage": 1.5}, r"character_coverage must lie in \(0, 1\]"),
+        ({"character_coverage": 1.5}, "character_coverage must be above 0 and at most 1"),
         ({"sentences": 0}, "sentences must be at least 1"),
     ],
 )

@@ -15,52 +15,12 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import NoReturn, cast
+from typing import cast
 
 from mnmt_repro import __version__
-from mnmt_repro.cli.options import HelpFormatter
-from mnmt_repro.errors import InputError, tell
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.cli.options import PURPOSES, HelpFormatter, Parser
+from mnmt_repro.errors import InputError, remedy, tell
 from mnmt_repro.repository import ARCHIVE
-
-PURPOSES = {
-    "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
-    "train": "train a translation model; the same command again goes on where it stopped",
-    "upgrade": (
-        "give a trained model a vocabulary for more languages, more width and more depth; `train "
-        "--continue-from` trains it further"
-    ),
-    "translate": "translate lines from standard input to standard output with a trained model",
-    "evaluate": (
-        "score a trained model: nats per target token, overall and per domain, and with --decode "
-        "BLEU, chrF, chrF++ and spBLEU"
-    ),
-    "compare": (
-        "test whether one model is better than another, or whether it is chance: paired bootstrap "
-        "over the sentences of each test set, paired t-test over the directions"
-    ),
-    "export": (
-        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
-        "loads (hf) or that CTranslate2 runs (ct2)"
-    ),
-    "fit": (
-        "fit a scaling law to a table of losses, each pair apart: by size (Eq. 3), by size and "
-        "weight where a column p has several weights (Eq. 7), or by size and data"
-    ),
-    "recommend": (
-        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
-        "fitted to each pair"
-    ),
-    "sweep": (
-        "train what is missing of declared cohorts or of a grid of your own, or decode or analyse "
-        "finished runs; without a name, list the cohorts"
-    ),
-    "retrain": (
-        "train stored runs again on this machine and compare their test losses with the stored "
-        "ones; without a run, list the quickest"
-    ),
-}
-"""What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""
 
 TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
 """Packages that only the extra `train` installs; protobuf is imported as `google`."""
@@ -75,15 +35,6 @@ laws of your own losses, and a page for a reviewer of this reproduction:
   mnmt-repro report
 
 `mnmt-repro COMMAND --help` explains a command and shows an example."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Tells a mistake in one line; the usage of all options would hide it."""
-
-    def error(self, message: str) -> NoReturn:
-        if command := self.prog.removeprefix("mnmt-repro").strip():
-            raise InputError(f"{command}: {message}")
-        raise InputError(f"{message}; see mnmt-repro --help")
 
 
 def build_parser(
@@ -102,7 +53,7 @@ def build_parser(
     commands_beside, data_beside
         Modules of further commands, and of further parts of `data`; each has `add`.
     """
-    parser = _Parser(
+    parser = Parser(
         prog="mnmt-repro",
         description="Scaling laws for multilingual translation, and upgrades of trained models.",
         epilog=EXAMPLES,

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli.options import (
-    Noted,
+    MODEL,
+    JsonOption,
     add_command,
-    add_json,
-    add_model,
+    check_device,
     comma_list,
     print_json,
 )
-from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import add_search, check_search, translations
+from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets
+from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.typed_config import Range, required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.evaluation.significance import LossBootstrap, PairedBootstrap, PairedTTest
     from mnmt_repro.runs.trained import Trained
 
 FEW = 4  # directions, below which a t-test over them finds next to nothing
-_METRICS = ("chrfpp", "chrf", "bleu", "spbleu")
 READING = (
     "A difference is MODEL minus BASELINE: a negative one is better for losses, a positive one for "
     "metrics. Models with different vocabularies are compared per character of the reference, "
     "because their tokens differ. No test here includes the variation between seeds: where it "
     "matters, train both models with several seeds."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(JsonOption, SearchOptions, TestSetOptions):
+    """The options of `compare`."""
+
+    baseline: Path = required(MODEL, flags=("baseline",), metavar="BASELINE")
+    folder: Path = required(
+        "the model that is compared with BASELINE", flags=("folder",), metavar="MODEL"
+    )
+    decode: bool = setting("compare translations, too", False)
+    metric: Literal["chrfpp", "chrf", "bleu", "spbleu"] = setting("for --decode", "chrfpp")
+    draws: Annotated[int, Range(1, 1_000_000)] = setting("bootstrap samples", 1000)
 
 
 def add(commands: Any) -> None:
@@ -48,20 +60,9 @@ def add(commands: Any) -> None:
             "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
         ],
         act=act,
+        options=CompareOptions,
     )
     parser.epilog = f"{parser.epilog}\n\n{READING}"
-    add_model(parser, "BASELINE", "baseline")
-    parser.add_argument(
-        "folder", type=Path, metavar="MODEL", help="the model that is compared with BASELINE"
-    )
-    add_test_sets(parser)
-    parser.add_argument("--decode", action="store_true", help="compare translations, too")
-    parser.add_argument(
-        "--metric", choices=_METRICS, default=_METRICS[0], action=Noted, help="for --decode"
-    )
-    parser.add_argument("--draws", type=int, default=1000, help="bootstrap samples")
-    add_search(parser)
-    add_json(parser)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,39 +85,34 @@ class Compared:
     def by(cls, result: LossBootstrap | PairedBootstrap | PairedTTest, **row: Any) -> Compared:
         """A line with what a test found."""
         names = ("difference", "low", "high", "p_value")
-        found: dict[str, Any] = {name: getattr(result, name, None) for name in names}
-        return cls(**found, **row)
+        row |= {name: getattr(result, name, None) for name in names}
+        return cls(**row)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: CompareOptions) -> int:
     """Print a row for each pair and measure, and where there are several pairs, over them."""
     from mnmt_repro.runs.trained import load_trained
 
-    check_test_sets(options)
-    check_search(options, options.decode)
-    if options.draws < 1:
-        raise InputError(f"--draws {options.draws}: give a number, 1 or more")
+    check_device(options.device)
     baseline, model = (
         load_trained(folder, device=options.device) for folder in (options.baseline, options.folder)
     )
     baseline, model = _of_both(baseline, model, options)
-    found = []
+    rows = []
     # Where the baseline does not say what it was trained on, the other model may.
     for name, text in read_test_sets(model if baseline.any_pair else baseline, options):
-        found.append(_losses(baseline, model, name, text, options.draws))
+        rows.append(_losses(baseline, model, name, text, options.draws))
         if options.decode:
-            found.append(_metric(baseline, model, name, text, options))
-    found += list(_over_directions(found, options.test or ["indomain"]))
+            rows.append(_metric(baseline, model, name, text, options))
+    rows += list(_over_directions(rows, options.test or ["indomain"]))
     if options.json:
-        print_json([row.__dict__ for row in found])
+        print_json([row.__dict__ for row in rows])
         return 0
-    print(pd.DataFrame(found).to_string(index=False, na_rep="", float_format="{:.4f}".format))
+    print(pd.DataFrame(rows).to_string(index=False, na_rep="", float_format="{:.4f}".format))
     return 0
 
 
-def _of_both(
-    baseline: Trained, model: Trained, options: argparse.Namespace
-) -> tuple[Trained, Trained]:
+def _of_both(baseline: Trained, model: Trained, options: CompareOptions) -> tuple[Trained, Trained]:
     """The two models as if each knew just the pairs that both know.
 
     Models of other programs do not say which those are: then the options do, or the other model.
@@ -168,8 +164,8 @@ def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: i
                 f"{each.folder}: cannot write {unknown} token(s) of {text.pair}, "
                 f"{name}; <unk> is cheap, so its loss looks too good"
             )
-        found, tokens = sentence_losses(each.model, encoded)
-        nats.append(found)
+        losses, tokens = sentence_losses(each.model, encoded)
+        nats.append(losses)
     same = baseline.vocabulary.hash == model.vocabulary.hash
     ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too
     units = (tokens if same else ends).astype(np.float64)
@@ -187,12 +183,12 @@ def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: i
 
 
 def _metric(
-    baseline: Trained, model: Trained, name: str, text: Bitext, options: argparse.Namespace
+    baseline: Trained, model: Trained, name: str, text: Bitext, options: CompareOptions
 ) -> Compared:
     from mnmt_repro.evaluation.significance import paired_bootstrap
 
     before, after = (
-        translations(each, text.source, text.pair, options) for each in (baseline, model)
+        options.translations(each, text.source, text.pair) for each in (baseline, model)
     )
     result = paired_bootstrap(
         after,

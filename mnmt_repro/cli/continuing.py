@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.gamma import steps_to_rise
 from mnmt_repro.cli.presets import of_text
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import START, read_about, read_checkpoint, read_vocabulary
 from mnmt_repro.training.config import BUDGET, TrainingConfig
+from mnmt_repro.upgrading.config import steps_to_rise
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary

@@ -2,46 +2,98 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import (
-    add_command,
-    add_fields,
-    add_json,
-    add_texts,
-    comma_list,
-    print_json,
-    read_fields,
-)
+from mnmt_repro.cli.options import JsonOption, add_command, comma_list, print_json
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError, note
+from mnmt_repro.typed_config import Count, required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(JsonOption):
+    """The options of `data check`."""
+
+    data: tuple[str, ...] = required(
+        "training text (see train --help): look for repeated and untranslated sentences",
+        required=True,
+        metavar="PAIR=FILE",
+    )
+    test: tuple[str, ...] = setting(
+        "test text: also look for its sentences in the training text", (), metavar="PAIR=FILE"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewVocabulary:
+    """Where a vocabulary is written."""
+
+    out: Path = required("new file of the vocabulary", required=True, metavar="FILE.model")
+
+    def write(self, vocabulary: Vocabulary) -> int:
+        """Save it, and say what it is."""
+        vocabulary.save(self.out)
+        tags = ", ".join(vocabulary.languages)
+        print(f"{self.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularyOptions(NewVocabulary):
+    """The options of `data vocabulary`."""
+
+    data: tuple[str, ...] = setting(
+        "a bitext (see train --help); give this or --corpus", (), metavar="PAIR=FILE"
+    )
+    corpus: str | None = setting("training text of a corpus of `data list`", metavar="NAME")
+    pairs: str | None = setting("pairs of --corpus (default: all from eng)", metavar="PAIR,...")
+    config: VocabularyConfig = field(metadata={"defaults": {"pieces": 4000}})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendOptions(NewVocabulary):
+    """The options of `data extend`."""
+
+    model: Path = required("the model's folder", flags=("model",), metavar="MODEL")
+    data: tuple[str, ...] = required(
+        "new text (see train); of a model without language tags, such as T5 or mT5, text of every "
+        "language that you will train",
+        required=True,
+        metavar="PAIR=FILE",
+    )
+    pieces: Count = setting("learnt from the languages that have no tag yet", 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptOptions(NewVocabulary):
+    """The options of `data adopt`."""
+
+    model: Path = required("unigram or BPE", flags=("model",), metavar="OWN.model")
+    languages: str = required("as in the names of your pairs", required=True, metavar="CODE,...")
 
 
 def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
     """Declare the command, its parts and those of the modules `beside`."""
     group = add_command(commands, "data", examples=["mnmt-repro data list"], act=act_list)
     parts = group.add_subparsers(dest="part", required=True, metavar="PART")
-
-    parser = add_command(
+    add_command(
         parts,
         "list",
         "list the corpora: languages, size, licence, whether they are on this machine",
         examples=["mnmt-repro data list", "mnmt-repro data list --json"],
         act=act_list,
+        options=JsonOption,
     )
-    add_json(parser)
-
-    parser = add_command(
+    add_command(
         parts,
         "check",
         "look over bitexts of your own; exits with 1 where test sentences are in training",
@@ -49,18 +101,9 @@ def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
             "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
         ],
         act=act_check,
+        options=CheckOptions,
     )
-    parser.add_argument(
-        "--data",
-        action="append",
-        required=True,
-        metavar="PAIR=FILE",
-        help="training text (see train --help): look for repeated and untranslated sentences",
-    )
-    add_texts(parser, "--test", "test text: also look for its sentences in the training text")
-    add_json(parser)
-
-    parser = add_command(
+    add_command(
         parts,
         "vocabulary",
         "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
@@ -71,17 +114,9 @@ def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
             "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
         ],
         act=act_vocabulary,
+        options=VocabularyOptions,
     )
-    text = parser.add_mutually_exclusive_group(required=True)
-    add_texts(text, "--data", "a bitext (see train --help)")
-    text.add_argument("--corpus", metavar="NAME", help="training text of a corpus of `data list`")
-    parser.add_argument(
-        "--pairs", metavar="PAIR,...", help="pairs of --corpus (default: all from eng)"
-    )
-    _add_out(parser)
-    add_fields(parser, VocabularyConfig, {"pieces": 4000})
-
-    parser = add_command(
+    add_command(
         parts,
         "extend",
         "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "
@@ -91,22 +126,9 @@ def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
             "\n      --out both.model",
         ],
         act=act_extend,
+        options=ExtendOptions,
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help="the model's folder")
-    parser.add_argument(
-        "--data",
-        action="append",
-        required=True,
-        metavar="PAIR=FILE",
-        help="new text (see train); of a model without language tags, such as T5 or mT5, text of "
-        "every language that you will train",
-    )
-    parser.add_argument(
-        "--pieces", type=int, default=1000, help="learnt from the languages that have no tag yet"
-    )
-    _add_out(parser)
-
-    parser = add_command(
+    add_command(
         parts,
         "adopt",
         "take over a SentencePiece model of your own: the same pieces, with the special ones in "
@@ -115,25 +137,13 @@ def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
             "mnmt-repro data adopt own.model --languages eng,deu,xho --out both.model",
         ],
         act=act_adopt,
+        options=AdoptOptions,
     )
-    parser.add_argument("model", type=Path, metavar="OWN.model", help="unigram or BPE")
-    parser.add_argument(
-        "--languages", required=True, metavar="CODE,...", help="as in the names of your pairs"
-    )
-    _add_out(parser)
-
     for module in beside:
         module.add(parts)
 
 
-def _add_out(parser: argparse.ArgumentParser) -> None:
-    """Declare where a vocabulary is written."""
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.model", help="new file of the vocabulary"
-    )
-
-
-def act_list(options: argparse.Namespace) -> int:
+def act_list(options: JsonOption) -> int:
     """Print all cards."""
     from mnmt_repro.corpora.registry import list_cards, locate
 
@@ -143,13 +153,13 @@ def act_list(options: argparse.Namespace) -> int:
         return 0
     rows = []
     for card in cards:
-        found = sum(locate(file) is not None for file in card.files)
+        here = sum(locate(file) is not None for file in card.files)
         rows.append(
             {
                 "name": card.name,
                 "languages": len(card.languages) or "any",
                 "training pairs": f"{card.sentences('train'):,}" if card.files else "-",
-                "here": f"{found} of {len(card.files)} files" if card.files else "always",
+                "here": f"{here} of {len(card.files)} files" if card.files else "always",
                 "holds": card.title,
             }
         )
@@ -161,7 +171,7 @@ def act_list(options: argparse.Namespace) -> int:
     return 0
 
 
-def act_check(options: argparse.Namespace) -> int:
+def act_check(options: CheckOptions) -> int:
     """Print the report of one's own text; 1 where test sentences are in training."""
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.text_checks import check_own
@@ -174,7 +184,7 @@ def act_check(options: argparse.Namespace) -> int:
     return 0 if report.ok else 1
 
 
-def act_vocabulary(options: argparse.Namespace) -> int:
+def act_vocabulary(options: VocabularyOptions) -> int:
     """Train and write a vocabulary."""
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.registry import split_pair
@@ -183,6 +193,8 @@ def act_vocabulary(options: argparse.Namespace) -> int:
 
     if options.corpus == "conlang":
         raise InputError("--corpus conlang: its pieces are its syllables; it needs no vocabulary")
+    if bool(options.data) == (options.corpus is not None):
+        raise InputError("data vocabulary: name the text, with --data or with --corpus")
     if options.pairs is not None and options.corpus is None:
         raise InputError("--pairs goes with --corpus; --data names its own pair")
     if options.corpus is None:
@@ -191,12 +203,13 @@ def act_vocabulary(options: argparse.Namespace) -> int:
         pairs = tuple(comma_list(options.pairs or ""))
         texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
     languages = tuple(language for pair in texts for language in split_pair(pair))
-    config = read_fields(options, VocabularyConfig, languages=languages)
-    trained = train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
-    return _write(trained, options)
+    config = replace(options.config, languages=languages)
+    return options.write(
+        train_vocabulary(config, {p: (t.source, t.target) for p, t in texts.items()})
+    )
 
 
-def act_extend(options: argparse.Namespace) -> int:
+def act_extend(options: ExtendOptions) -> int:
     """Extend a model's vocabulary, and write it."""
     from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.extending import extend_vocabulary
@@ -223,18 +236,11 @@ def act_extend(options: argparse.Namespace) -> int:
     extended = extend_vocabulary(old, new, lines, options.pieces)
     learnt = len(extended) - len(old) - len(new)  # the rest are tags, one a language
     note(f"{learnt} of {options.pieces} pieces are new to the vocabulary")
-    return _write(extended, options)
+    return options.write(extended)
 
 
-def act_adopt(options: argparse.Namespace) -> int:
+def act_adopt(options: AdoptOptions) -> int:
     """Read another program's vocabulary, and write it as one of ours."""
     from mnmt_repro.corpora.adopting import adopt_vocabulary
 
-    return _write(adopt_vocabulary(options.model, comma_list(options.languages)), options)
-
-
-def _write(vocabulary: Vocabulary, options: argparse.Namespace) -> int:
-    vocabulary.save(options.out)
-    tags = ", ".join(vocabulary.languages)
-    print(f"{options.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
-    return 0
+    return options.write(adopt_vocabulary(options.model, comma_list(options.languages)))

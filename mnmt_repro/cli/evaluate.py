@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,12 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.options import add_command, add_json, add_model, print_json
-from mnmt_repro.cli.test_sets import add_test_sets, check_test_sets, read_test_sets
-from mnmt_repro.cli.translate import add_search, check_search, translations
+from mnmt_repro.cli.options import MODEL, JsonOption, add_command, check_device, print_json
+from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets
+from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import note
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -24,9 +25,22 @@ _METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
 _FORMATS = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(_METRICS, "{:.2f}".format)}
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(JsonOption, SearchOptions, TestSetOptions):
+    """The options of `evaluate`."""
+
+    folder: Path = required(MODEL, flags=("folder",), metavar="FOLDER")
+    decode: bool = setting("translate, and score translations", False)
+    add_to: Path | None = setting(
+        "also add the losses to this table, which `fit` and `recommend` read: a row for each pair "
+        "and test set, with size (embeddings left out) and weight; made where there is none",
+        metavar="LOSSES.csv",
+    )
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "evaluate",
         examples=[
@@ -36,28 +50,16 @@ def add(commands: Any) -> None:
             "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --add-to losses.csv",
         ],
         act=act,
+        options=EvaluateOptions,
     )
-    add_model(parser, "FOLDER")
-    add_test_sets(parser)
-    parser.add_argument("--decode", action="store_true", help="translate, and score translations")
-    add_search(parser)
-    parser.add_argument(
-        "--add-to",
-        type=Path,
-        metavar="LOSSES.csv",
-        help="also add the losses to this table, which `fit` and `recommend` read: a row for each "
-        "pair and test set, with size (embeddings left out) and weight; made where there is none",
-    )
-    add_json(parser)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: EvaluateOptions) -> int:
     """Print a row for each pair, test set and domain."""
     from mnmt_repro.evaluation.metrics import flores_pieces
     from mnmt_repro.runs.trained import load_trained
 
-    check_test_sets(options)
-    check_search(options, options.decode)
+    check_device(options.device)
     trained = load_trained(options.folder, device=options.device)
     if options.decode and not flores_pieces().is_file():
         note(
@@ -84,7 +86,7 @@ def act(options: argparse.Namespace) -> int:
 
 
 def _scores(
-    trained: Trained, name: str, text: Bitext, options: argparse.Namespace
+    trained: Trained, name: str, text: Bitext, options: EvaluateOptions
 ) -> Iterator[dict[str, Any]]:
     from mnmt_repro.evaluation.metrics import scores
     from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
@@ -93,7 +95,9 @@ def _scores(
     common = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
     shared = tuple(domain for domain in common if domain in (text.domain or ()))
     test = TestSet.of(name, text, trained.vocabulary, trained.tags, shared)
-    outputs = translations(trained, text.source, text.pair, options) if options.decode else None
+    outputs = None
+    if options.decode:
+        outputs = options.translations(trained, text.source, text.pair)
     for row in score(trained.model, test):
         if outputs is not None:
             chosen = np.flatnonzero(test.selections[row["test_set"], row["domain"]])

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from mnmt_repro.cli.options import add_command, add_model
+from mnmt_repro.cli.options import MODEL, add_command
 from mnmt_repro.errors import note
+from mnmt_repro.typed_config import required
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """The options of `export`."""
+
+    folder: Path = required(MODEL, flags=("folder",), metavar="MODEL")
+    to: Literal["hf", "ct2"] = required("format: transformers or CTranslate2", required=True)
+    out: Path = required("new folder", flags=("-o", "--out"), required=True, metavar="DIR")
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "export",
         examples=[
@@ -20,15 +30,11 @@ def add(commands: Any) -> None:
             "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
         ],
         act=act,
+        options=ExportOptions,
     )
-    add_model(parser, "MODEL")
-    parser.add_argument(
-        "--to", required=True, choices=("hf", "ct2"), help="format: transformers or CTranslate2"
-    )
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="new folder")
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: ExportOptions) -> int:
     """Write the folder, whole or not at all."""
     from mnmt_repro.corpora.vocabulary import tag
     from mnmt_repro.interchange import write_ct2, write_hf

@@ -13,17 +13,16 @@ import pandas as pd
 
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.options import (
+    JsonOption,
     add_command,
     check_absent,
-    chosen,
     numbers_of,
     print_json,
     refuse,
-    refuse_excluded,
     write_output,
 )
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.option_fields import required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import LawFit
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
 
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
 """Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
+
+NAMED_BY = {"p": "--weight-column", "pair": "--pair-column"}
+"""Columns that a table may call otherwise, and the option that says how."""
 
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
@@ -78,13 +80,14 @@ class TableOptions:
         flags=("file",),
         metavar="FILE.csv",
     )
-    where: tuple[str, ...] | None = setting(
+    where: tuple[str, ...] = setting(
         "use only rows with this value; may be given for several columns",
+        (),
         metavar="COLUMN=VALUE",
     )
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
     loss_column: str = setting("column of losses", "loss", metavar="NAME")
-    p_column: str = setting("column of weights", "p", metavar="NAME")
+    weight_column: str = setting("column of weights", "p", metavar="NAME")
     pair_column: str = setting("column of pairs", "pair", metavar="NAME")
     direction: Literal["min", "max"] = setting(
         "min: a loss, falling with size; max: a quality, rising", "min"
@@ -106,7 +109,7 @@ class TableOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
+class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
@@ -140,7 +143,6 @@ class FitOptions(TableOptions):
         "also write the fits, with charts and the code that draws them, to one HTML file",
         metavar="FILE.html",
     )
-    json: bool = setting("print JSON in place of a table", False)
 
 
 def add(commands: Any) -> None:
@@ -152,7 +154,7 @@ def add(commands: Any) -> None:
             "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
             "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
             "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
-            "mnmt-repro fit table.csv --pair-column language --p-column weight --law eq12",
+            "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
             "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
             "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
             "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
@@ -187,15 +189,15 @@ def read_losses(
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.p_column})
+    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.weight_column})
     numbers = [n, loss, *([data] if data else [])]
     flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
     flags |= {by: "--by", options.groups: "--groups"}
     for name, column in named.items():
         if name in needed or column != name:
-            flags[column] = f"--{name}-column"
+            flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
-    table = _chosen(losses_table.read(path, wanted), options.where or (), path)
+    table = _chosen(losses_table.read(path, wanted), options.where, path)
     for label in LABELS:
         if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
             continue
@@ -278,7 +280,7 @@ def notes_on_rows(
     if lacking and len(several):
         each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
         apart = f" and differ in {', '.join(differing)}" if differing else ""
-        flags = ", ".join(f"--{name}-column" for name in lacking)
+        flags = ", ".join(NAMED_BY[name] for name in lacking)
         return [
             f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
             f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
@@ -361,8 +363,8 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     if law in ("joint", "eq12", "eq13") and "p" not in frame.columns and not options.by:
         there = ", ".join(map(str, frame.columns))
         raise InputError(
-            f"--law {law}: the table has no column of weights; name it by --p-column; there are "
-            f"{there}"
+            f"--law {law}: the table has no column of weights; name it by --weight-column; there "
+            f"are {there}"
         )
     fits = {}
     for pair, rows in by_pair(frame).items():
@@ -527,13 +529,12 @@ class FittedPair:
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     additive = options.law == "additive"
-    lacking = "{} belongs to --law additive; add it, or leave this out"
-    refuse_excluded(
-        chosen(options),
-        ("data_column loss log", not additive, lacking),
-        ("errors", additive, "{}: --law additive has --log for errors that are shares of the loss"),
-        ("by", options.law not in ("auto", "joint"), "{} belongs to --law joint; leave it out"),
-    )
+    if not additive and (options.data_column or options.log or options.loss != "squares"):
+        raise InputError("--data-column, --loss and --log belong to --law additive; add it")
+    if additive and options.errors == "relative":
+        raise InputError("--errors: --law additive has --log for errors that grow with the loss")
+    if options.by and options.law not in ("auto", "joint"):
+        raise InputError("--by belongs to --law joint; leave it out")
     check_absent(options.report, "--report")
     outcomes, notes = fit_file(options)
     if options.report:

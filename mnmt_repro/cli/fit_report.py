@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import html
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,8 +17,9 @@ def fit_report(options: FitOptions) -> str:
     from nbconvert import HTMLExporter
 
     # Only what was asked for: the first cell then says what the report is of.
+    plain = {"file": str, "where": list}  # papermill takes no path and no tuple
     asked = {
-        each.name: str(value) if isinstance(value, Path) else value
+        each.name: plain.get(each.name, lambda value: value)(value)
         for each in dataclasses.fields(options)
         if (value := getattr(options, each.name)) != each.default
         and each.name not in ("report", "json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
 import io
 import json
@@ -11,40 +10,100 @@ import math
 import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NoReturn,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, tell
+from mnmt_repro.typed_config import FieldError, convert, setting
 
 if TYPE_CHECKING:
     import pandas as pd
 
+PURPOSES = {
+    "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
+    "train": "train a translation model; the same command again goes on where it stopped",
+    "upgrade": (
+        "give a trained model a vocabulary for more languages, more width and more depth; `train "
+        "--continue-from` trains it further"
+    ),
+    "translate": "translate lines from standard input to standard output with a trained model",
+    "evaluate": (
+        "score a trained model: nats per target token, overall and per domain, and with --decode "
+        "BLEU, chrF, chrF++ and spBLEU"
+    ),
+    "compare": (
+        "test whether one model is better than another, or whether it is chance: paired bootstrap "
+        "over the sentences of each test set, paired t-test over the directions"
+    ),
+    "export": (
+        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
+        "loads (hf) or that CTranslate2 runs (ct2)"
+    ),
+    "fit": (
+        "fit a scaling law to a table of losses, each pair apart: by size (Eq. 3), by size and "
+        "weight where a column p has several weights (Eq. 7), or by size and data"
+    ),
+    "recommend": (
+        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
+        "fitted to each pair"
+    ),
+    "sweep": (
+        "train what is missing of declared cohorts or of a grid of your own, or decode or analyse "
+        "finished runs; without a name, list the cohorts"
+    ),
+    "retrain": (
+        "train stored runs again on this machine and compare their test losses with the stored "
+        "ones; without a run, list the quickest"
+    ),
+}
+"""What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""
 
-class _Noting(argparse.Action):
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
-        super().__call__(parser, namespace, values, option_string)
-        namespace.given = namespace.given | {self.dest}
+MODEL = "what `train` wrote, or a Hugging Face model"
+"""Help of a trained model, which is named without a flag."""
 
 
-class Noted(_Noting, argparse._StoreAction):
-    """Stores a value, and that it was given: `namespace.given` holds the names of such options."""
+@dataclass(frozen=True, kw_only=True)
+class JsonOption:
+    """The option of a command whose answer programs may read."""
+
+    json: bool = setting("print JSON in place of a table", False)
 
 
-class NotedAppend(_Noting, argparse._AppendAction):
-    """The same of an option that may be given several times."""
+class Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, and reads options again where some decide others' defaults."""
 
+    usual: Callable[[argparse.Namespace], Mapping[str, Any]] | None = None
+    """Defaults that follow from the options, such as a preset's."""
 
-class NotedTrue(_Noting, argparse._StoreTrueAction):
-    """The same of an option that takes no value."""
+    def error(self, message: str) -> NoReturn:
+        """Raise `InputError` with the command; the usage of all options would hide the mistake."""
+        if command := self.prog.removeprefix("mnmt-repro").strip():
+            raise InputError(f"{command}: {message}")
+        raise InputError(f"{message}; see mnmt-repro --help")
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse, and once more with the defaults that follow from the options, if there are any."""
+        parsed = super().parse_known_args(args, namespace)
+        if self.usual is not None:
+            self.set_defaults(**self.usual(parsed[0]))
+            parsed = super().parse_known_args(args, namespace)
+        return parsed
 
 
 class HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -68,31 +127,33 @@ def add_command(
     examples: Sequence[str],
     act: Callable[[Any], int],
     options: type | None = None,
+    usual: Callable[[argparse.Namespace], Mapping[str, Any]] | None = None,
 ) -> argparse.ArgumentParser:
     """Declare a command.
 
     Parameters
     ----------
     purpose
-        Its one line in the list of commands; empty where `cli.PURPOSES` has it.
+        Its one line in the list of commands; empty where `PURPOSES` has it.
     examples
         End its `--help`.
     act
         Is called with what was parsed, or with the dataclass `options`.
     options
         Dataclass whose fields are the command's options; see `add_fields`.
+    usual
+        Defaults that follow from other options, by the names of `argparse`; see `Parser`.
     """
-    from mnmt_repro.cli import PURPOSES
-
     purpose = purpose or PURPOSES[name]
     heading = "example" if len(examples) == 1 else "examples"
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser: Parser = commands.add_parser(
         name,
         help=purpose,
         description=f"{purpose[0].upper()}{purpose[1:]}.",
         epilog="\n  ".join([f"{heading}:", *examples]),
         formatter_class=HelpFormatter,
     )
+    parser.usual = usual
     if options is not None:
         add_fields(parser, options)
     parser.set_defaults(
@@ -107,7 +168,7 @@ def add_fields(
     defaults: Mapping[str, Any] = MappingProxyType({}),
     notes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Declare an option for each field of a dataclass that has a help; see `option_fields.setting`.
+    """Declare an option for each field of a dataclass that has a help; see `typed_config.setting`.
 
     The type of a field decides what its option takes: one of the values of a `Literal`, nothing
     (`bool`), a value each time that it is given (`tuple`), else a value of that type. A field that
@@ -120,22 +181,28 @@ def add_fields(
     notes
         What the help says of a default that is not a single value.
     """
-    hints, group = get_type_hints(kind), parser
+    hints, group = get_type_hints(kind, include_extras=True), parser
     for each in dataclasses.fields(kind):
         how, hint = dict(each.metadata), hints[each.name]
         if "group" in how:
             group = parser.add_argument_group(how.pop("group"))
         if dataclasses.is_dataclass(hint):
             add_fields(group, cast(type, hint), **how)
-        elif how.pop("sets", True) and "help" in how:
+        elif "help" in how:
             if note := notes.get(each.name):
                 how["help"] += f" ({note})"
             default = defaults.get(each.name, each.default)
-            how["default"] = None if default is dataclasses.MISSING else default
-            flags = how.pop("flags", (f"--{each.name.replace('_', '-')}",))
+            how["default"] = None if default in (dataclasses.MISSING, ()) else default
+            flags = how.pop("flags", None) or (f"--{each.name.replace('_', '-')}",)
             if flags[0].startswith("-"):
-                how["dest"] = each.name
+                how["dest"] = _name(each)
             group.add_argument(*flags, **({} if "nargs" in how else _taken(hint)) | how)
+
+
+def _name(each: dataclasses.Field[Any]) -> str:
+    """What `argparse` calls a field: as its long flag, where that is not the field's name."""
+    long = [flag for flag in each.metadata.get("flags", ()) if flag.startswith("--")]
+    return long[0].lstrip("-").replace("-", "_") if long else each.name
 
 
 def _taken(hint: Any) -> dict[str, Any]:
@@ -148,21 +215,14 @@ def _taken(hint: Any) -> dict[str, Any]:
         return {"choices": get_args(hint)}
     if get_origin(hint) is tuple:
         return {"action": "append"}
-    return {"type": whole_number if hint is int else hint}
 
+    def read(text: str) -> Any:
+        try:
+            return convert(text, hint, ())
+        except FieldError as error:
+            raise argparse.ArgumentTypeError(error.why) from error
 
-def whole_number(text: str) -> int:
-    """An integer, also one that is written with an exponent.
-
-    >>> whole_number("600000"), whole_number("6e5")
-    (600000, 600000)
-    """
-    with contextlib.suppress(ValueError):
-        return int(text)
-    number = float(text)
-    if not number.is_integer():
-        raise ValueError(text)
-    return int(number)
+    return {"type": read}
 
 
 _Options = TypeVar("_Options")
@@ -170,26 +230,26 @@ _Options = TypeVar("_Options")
 
 def read_fields(options: argparse.Namespace, kind: type[_Options], **made: Any) -> _Options:
     """The dataclass that parsed options are fields of; `made` has those that are not options."""
-    names = {field.name for field in dataclasses.fields(cast(Any, kind))} - made.keys()
-    return kind(**{name: getattr(options, name) for name in names & vars(options).keys()}, **made)
-
-
-def chosen(options: Any) -> set[str]:
-    """Names of a dataclass's options that are not at their defaults."""
-    fields = dataclasses.fields(options)
-    return {each.name for each in fields if getattr(options, each.name) != each.default}
+    hints = get_type_hints(kind)
+    for each in dataclasses.fields(cast(Any, kind)):
+        if each.name not in made and dataclasses.is_dataclass(hints[each.name]):
+            made[each.name] = read_fields(options, cast(type, hints[each.name]))
+        elif each.name not in made and "help" in each.metadata:
+            value = getattr(options, _name(each))
+            made[each.name] = tuple(value or ()) if each.default == () else value
+    return kind(**made)
 
 
 Refusal = tuple[str, object, str]
 """Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
 
 
-def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
+def refuse_excluded(present: Iterable[str], *rows: Refusal) -> None:
     """Refuse options that would silently give another result than they ask for.
 
     Parameters
     ----------
-    given
+    present
         Names of the options that are there.
 
     Raises
@@ -197,27 +257,11 @@ def refuse_excluded(given: Iterable[str], *rows: Refusal) -> None:
     InputError
         With the reason of the first row that excludes one of them.
     """
-    given = set(given)
+    present = set(present)
     for names, excluded, why in rows:
         for name in names.split():
-            if excluded and name in given:
+            if excluded and name in present:
                 raise InputError(why.format(f"--{name.replace('_', '-')}"))
-
-
-def add_model(parser: argparse.ArgumentParser, metavar: str, dest: str = "folder") -> None:
-    """Declare a trained model, which is named without a flag."""
-    what = "what `train` wrote, or a Hugging Face model"
-    parser.add_argument(dest, type=Path, metavar=metavar, help=what)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Declare `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON in place of a table")
-
-
-def add_texts(parser: argparse._ActionsContainer, flag: str, help: str) -> None:
-    """Declare an option that names the text of a pair each time that it is given."""
-    parser.add_argument(flag, action="append", default=[], metavar="PAIR=FILE", help=help)
 
 
 def comma_list(text: str) -> list[str]:
@@ -252,23 +296,23 @@ def named_numbers(texts: Iterable[str], option: str) -> dict[str, float]:
     >>> named_numbers(["eng-deu=2", "eng-zho=0.5"], "--prefer")
     {'eng-deu': 2.0, 'eng-zho': 0.5}
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise InputError(f"{option} {text}: write PAIR=NUMBER, such as eng-deu=2")
-        if name in found:
+        if name in numbers:
             raise InputError(f"{option} {text}: {name} is named twice")
-        found[name] = number(value, f"{option} {text}")
-    return found
+        numbers[name] = number(value, f"{option} {text}")
+    return numbers
 
 
-def number(text: str, where: str) -> float:
-    """Read a number; `where` names the option in the error."""
+def number(text: str, where: str, kind: Any = float) -> Any:
+    """Read a number of a type of `typed_config`; `where` names the option in the error."""
     try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{where}: {text!r} is not a number") from None
+        return convert(text, kind, ())
+    except FieldError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def check_columns(path: Path, there: Iterable[object], needed: Mapping[str, str]) -> None:
@@ -415,15 +459,6 @@ def check_count(count: int | None, flag: str, what: str) -> None:
     """Refuse a number below 1; `what` says of what it is the number."""
     if count is not None and count < 1:
         raise InputError(f"{flag} {count}: give a number of {what}, 1 or more")
-
-
-SEEDS = 2**31  # what every generator takes
-
-
-def check_seed(seed: int) -> None:
-    """Refuse a seed out of range."""
-    if seed not in range(SEEDS):
-        raise InputError(f"--seed {seed}: give 0 or more, below 2**31")
 
 
 def check_device(name: str) -> None:

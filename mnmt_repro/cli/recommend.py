@@ -24,7 +24,7 @@ from mnmt_repro.cli.options import (
     write_output,
 )
 from mnmt_repro.errors import InputError, note, tell
-from mnmt_repro.option_fields import required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws.recommendation import Preference

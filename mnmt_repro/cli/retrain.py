@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import add_command, check_count, check_device
+from mnmt_repro.cli.options import add_command, check_device
 from mnmt_repro.cli.sweep_options import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
-from mnmt_repro.option_fields import required, setting
 from mnmt_repro.results.repeats import BEGINNING, END
+from mnmt_repro.typed_config import Natural, required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.results.repeats import Comparison
@@ -30,7 +30,7 @@ class RetrainOptions(PoolOptions):
     runs_named: tuple[str, ...] = required(
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
     )
-    random: int = setting(
+    random: Natural = setting(
         f"train N stored runs again, drawn from those that took at most {SHORT // 60} minutes",
         0,
         metavar="N",
@@ -75,7 +75,6 @@ def act(options: RetrainOptions) -> int:
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import keep_repeat, process_pool, sweep
 
-    check_count(options.workers, "--workers", "processes")
     catalogue = cohorts_module("catalogue")
     stored, points = {}, {}
     for content in results.load_runs(options.results):
@@ -85,7 +84,6 @@ def act(options: RetrainOptions) -> int:
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
     if options.random:
-        check_count(options.random, "--random", "runs")
         if named:
             raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]

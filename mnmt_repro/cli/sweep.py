@@ -11,11 +11,8 @@ from typing import Any
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import (
     add_command,
-    check_count,
     check_device,
     check_folder,
-    chosen,
-    refuse_excluded,
 )
 from mnmt_repro.cli.sweep_options import SweepOptions
 from mnmt_repro.declared import cohorts_module
@@ -55,13 +52,11 @@ def add(commands: Any) -> None:
 
 def act(options: SweepOptions) -> int:
     """List cohorts or missing runs, or execute them; 1 where a run failed."""
-    check_count(options.workers, "--workers", "processes")
     own = any(name.endswith((".yml", ".yaml")) for name in options.names)
-    refuse_excluded(
-        chosen(options),
-        ("decode analyse", own, "{}: is of cohorts; leave it out"),
-        ("analyse", options.decode, "{}: not with --decode; leave one of the two out"),
-    )
+    if own and (options.decode or options.analyse):
+        raise InputError("--decode and --analyse are of cohorts; leave them out")
+    if options.decode and options.analyse:
+        raise InputError("--analyse: not with --decode; leave one of the two out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     return _act_on_file(options) if own else _act_on_cohorts(options)
@@ -70,7 +65,7 @@ def act(options: SweepOptions) -> int:
 def _act_on_cohorts(options: SweepOptions) -> int:
     """List declared cohorts, or sweep, decode or analyse the runs of those that are named."""
     from mnmt_repro import results
-    from mnmt_repro.cli.checkpoints import analyse_runs, decode_runs
+    from mnmt_repro.cli.decode_and_analyse import analyse_runs, decode_runs
     from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, train_missing
 
     catalogue = cohorts_module("catalogue")

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from mnmt_repro.option_fields import required, setting
+from mnmt_repro.typed_config import Count, Few, required, setting
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoolOptions:
     """What `sweep` and `retrain` share: where runs are trained, and what with."""
 
-    workers: int = setting("processes, one thread each", 2)
+    workers: Few = setting("processes, one thread each", 2)
     runs: Path = setting("folder of checkpoints", Path("runs"))
     results: Path | None = setting(
         "folder of the results store (default: data/results; of a grid of your own `results` "
@@ -53,7 +53,7 @@ class SweepOptions(PoolOptions):
         "losses on single sentences",
         False,
     )
-    sentences: int | None = setting(
+    sentences: Count | None = setting(
         "with --decode: most sentences of each test set (default: 100 of software25, else 500)",
     )
     bleurt: Path | None = setting(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnmt_repro.cli.options import add_texts, check_count, comma_list
+from mnmt_repro.cli.options import comma_list
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
+from mnmt_repro.typed_config import Count, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.conlang import Conlang
@@ -18,36 +19,31 @@ if TYPE_CHECKING:
 CONLANG_SENTENCES = 1000
 
 
-def add_test_sets(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that name test sets."""
-    add_texts(
-        parser, "--data", "your own test set (see train), of a trained direction or a zero-shot one"
+@dataclass(frozen=True, kw_only=True)
+class TestSetOptions:
+    """Which test sets a command scores models on."""
+
+    data: tuple[str, ...] = setting(
+        "your own test set (see train), of a trained direction or a zero-shot one",
+        (),
+        metavar="PAIR=FILE",
     )
-    parser.add_argument(
-        "--test",
-        action="append",
-        default=[],
+    test: tuple[str, ...] = setting(
+        "indomain (default, unless --data; of your own text what `train` held out), newstest21, "
+        "newstest22-pivot, multi30k-2016, ...",
+        (),
         metavar="NAME",
-        help="indomain (default, unless --data; of your own text what `train` held out), "
-        "newstest21, newstest22-pivot, multi30k-2016, ...",
     )
-    parser.add_argument(
-        "--pairs", metavar="PAIR,...", help="language pairs (default: all of the model)"
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="first N sentences of each set")
+    pairs: str | None = setting("language pairs (default: all of the model)", metavar="PAIR,...")
+    limit: Count | None = setting("first N sentences of each set", metavar="N")
 
 
-def check_test_sets(options: argparse.Namespace) -> None:
-    """Refuse options that exclude one another, before a model is read."""
-    check_count(options.limit, "--limit", "sentences")
-    if options.data and options.pairs and not options.test:
-        raise InputError("--pairs: is of --test; --data names its own pair")
-
-
-def read_test_sets(trained: Trained, options: argparse.Namespace) -> Iterator[tuple[str, Bitext]]:
+def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[str, Bitext]]:
     """Name and text of each test set, in the order of the options."""
     from mnmt_repro.corpora.bitext import read_bitexts
 
+    if options.data and options.pairs and not options.test:
+        raise InputError("--pairs: is of --test; --data names its own pair")
     pairs = comma_list(options.pairs or "") or list(trained.pairs)
     for pair in pairs:
         if trained.any_pair:
@@ -76,8 +72,8 @@ def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:
     from mnmt_repro.runs.training_text import valid_text
 
     try:
-        found = valid_text(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
-        texts = [found[pair] for pair in pairs if pair in found]
+        held = valid_text(read_about(trained.folder) if (trained.folder / RUN).is_file() else {})
+        texts = [held[pair] for pair in pairs if pair in held]
         if not texts:
             raise InputError(f"no text of {', '.join(pairs)} was held out")
         return texts
@@ -102,11 +98,11 @@ def _having(name: str, pairs: list[str], trained: Trained) -> list[str]:
     if name == "indomain":
         return pairs
     known = {pair: known_test_sets(pair) for pair in pairs}
-    found = [pair for pair in pairs if name in known[pair]]
-    if not found:
+    having = [pair for pair in pairs if name in known[pair]]
+    if not having:
         there = sorted({each for names in known.values() for each in names} | {"indomain"})
         raise InputError(f"--test {name}: there are {', '.join(there)} for {', '.join(pairs)}")
-    return found
+    return having
 
 
 def _read(name: str, pair: str, trained: Trained) -> Bitext:

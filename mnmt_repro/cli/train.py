@@ -16,10 +16,8 @@ from mnmt_repro.architecture import machine_memory, parameter_counts
 from mnmt_repro.cli.continuing import UpgradedFolder, check_text, notes
 from mnmt_repro.cli.options import (
     add_command,
-    check_count,
     check_device,
     check_folder,
-    check_seed,
 )
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, settle
@@ -58,8 +56,6 @@ def act(parsed: argparse.Namespace) -> int:
     """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
     options, upgraded = settle(parsed)
     check_device(options.device)
-    check_count(options.threads, "--threads", "threads")
-    check_seed(options.seed)
     with ExitStack() as held:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             from mnmt_repro.training.distributed import process_group

@@ -16,9 +16,9 @@ from mnmt_repro.cli.options import add_fields, refuse_excluded
 from mnmt_repro.cli.presets import Preset, of_preset, of_run
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import setting
 from mnmt_repro.runs.grid import SHAPE, Arch, Size
 from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, USUAL, TrainingConfig, usual_training
+from mnmt_repro.typed_config import Amount, Count, Few, Part, Positive, Seed, Share, setting
 
 FIRST_CONLANG = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
 """The conlang of a first run: small enough to be learned in a minute."""
@@ -67,13 +67,13 @@ class TrainOptions:
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
     )
     conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
-    concepts: int | None = setting("conlang: words to learn (default: 64)")
+    concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
         "conlang: names of its languages; the default pairs go from the first to the others. Also "
         "name the languages that an upgrade will add later (default: src,aaa,bbb)",
         metavar="NAME,...",
     )
-    similarity: float | None = setting("conlang: share of words in common, 0 to 1 (default: 0)")
+    similarity: Share | None = setting("conlang: share of words in common, 0 to 1 (default: 0)")
     tags: Literal["auto", "none", "source", "both"] = setting(
         "where language tags stand; auto: the target's tag before the source if targets differ",
         "auto",
@@ -83,19 +83,19 @@ class TrainOptions:
         group="mixture (default: as many sentences as a pair has)",
         metavar="P,...",
     )
-    temperature: float | None = setting("weights are size ** (1 / temperature)")
+    temperature: Positive | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
         "multiply the size of a pair by FACTOR", metavar="PAIR=FACTOR"
     )
     arch: Arch = setting("Paper A's shape, or Paper B's", "t5", group="model")
-    d_model: int = setting("width of the model", 32)
-    layers: int = setting("layers of each stack", 1)
-    heads: int = setting("attention heads", 4)
-    d_ff: int | None = setting("feed-forward width (default: 4 times --d-model)")
-    dropout: float = setting("dropout between and inside blocks", 0.0)
-    attention_dropout: float = setting("dropout of attention weights, with --arch fairseq", 0.0)
-    pieces: int = setting("size of the vocabulary that is trained", 4000)
-    vocabulary_temperature: float = setting(
+    d_model: Count = setting("width of the model", 32)
+    layers: Few = setting("layers of each stack", 1)
+    heads: Few = setting("attention heads", 4)
+    d_ff: Count | None = setting("feed-forward width (default: 4 times --d-model)")
+    dropout: Part = setting("dropout between and inside blocks", 0.0)
+    attention_dropout: Part = setting("dropout of attention weights, with --arch fairseq", 0.0)
+    pieces: Count = setting("size of the vocabulary that is trained", 4000)
+    vocabulary_temperature: Positive = setting(
         "text for the vocabulary is sampled by size ** (1 / T)", 1.0, metavar="T"
     )
     vocabulary: Path | None = setting(
@@ -122,11 +122,11 @@ class TrainOptions:
         "(default: `results`, beside the run's folder)",
         metavar="FOLDER",
     )
-    seed: int = setting("seed of initial weights, dropout and order of data", 1)
+    seed: Seed = setting("seed of initial weights, dropout and order of data", 1)
     device: str = setting(
         "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
     )
-    threads: int = setting("processor threads; one is best for small models", 1)
+    threads: Few = setting("processor threads; one is best for small models", 1)
     shard: bool = setting(
         "under torchrun: each process holds its part of weights, gradients and optimiser state in "
         "place of a whole copy (FSDP2). Goes with --optimiser adamw",
@@ -142,7 +142,7 @@ class TrainOptions:
         "time. The result is the same to the bit",
         False,
     )
-    checkpoint_seconds: float = setting("seconds between checkpoints", 30.0)
+    checkpoint_seconds: Amount = setting("seconds between checkpoints", 30.0)
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -2,24 +2,77 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from mnmt_repro.cli.options import Noted, add_command, add_model, check_count, check_device
+from mnmt_repro.cli.options import MODEL, add_command, check_device
 from mnmt_repro.errors import InputError
+from mnmt_repro.typed_config import Amount, Few, required, setting
 
 if TYPE_CHECKING:
-    from mnmt_repro.evaluation.search import SearchConfig
     from mnmt_repro.runs.trained import Trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How translations are searched for, and where."""
+
+    beam: Few = setting("hypotheses kept in beam search; 1 is greedy search", 4)
+    length_penalty: Amount = setting("exponent of the length; 0 ranks by probability alone", 1.0)
+    batch: Few = setting("sentences translated together", 64)
+    precision: Literal["float32", "bfloat16"] = setting(
+        "bfloat16: faster on GPUs and on processors with AVX512-BF16 or AMX; a few translations "
+        "can differ",
+        "float32",
+    )
+    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
+
+    def search(self, translate: Callable[..., list[str]], lines: int, label: str) -> list[str]:
+        """Call a function that translates so many lines, with these settings and a bar."""
+        from tqdm import tqdm
+
+        from mnmt_repro.evaluation.search import SearchConfig
+
+        config = SearchConfig(beam=self.beam, length_penalty=self.length_penalty)
+        with tqdm(total=lines, unit="line", desc=label, disable=None, leave=False) as bar:
+            return translate(config=config, batch_sentences=self.batch, progress=bar.update)
+
+    def translations(self, trained: Trained, lines: Sequence[str], pair: str) -> list[str]:
+        """Translate lines with a model, with a progress bar."""
+        from mnmt_repro.evaluation.search import translate
+        from mnmt_repro.model import autocast
+
+        call = partial(translate, trained.model, trained.vocabulary, lines, pair, trained.tags)
+        with autocast(self.device, self.precision):
+            return self.search(call, len(lines), pair)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslateOptions(SearchOptions):
+    """The options of `translate`."""
+
+    folder: Path = required(MODEL, flags=("folder",), metavar="FOLDER")
+    to: str = required("target language, such as deu", required=True, metavar="LANGUAGE")
+    source: str | None = setting(
+        "source language, if the model has several", flags=("--from",), metavar="LANGUAGE"
+    )
+    engine: Literal["torch", "ct2"] = setting(
+        "ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
+        "translations can differ, as CTranslate2 cuts one off at the longest length and raises "
+        "other probabilities where a piece is forbidden. With M2M-100 and NLLB-200, more can "
+        "differ unless --beam is 1: after the target's tag, CTranslate2 drops hypotheses that end "
+        "at once",
+        "torch",
+    )
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "translate",
         examples=[
@@ -27,132 +80,53 @@ def add(commands: Any) -> None:
             "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
         ],
         act=act,
+        options=TranslateOptions,
     )
-    add_model(parser, "FOLDER")
-    parser.add_argument(
-        "--to", required=True, metavar="LANGUAGE", help="target language, such as deu"
-    )
-    parser.add_argument(
-        "--from",
-        dest="source",
-        metavar="LANGUAGE",
-        help="source language, if the model has several",
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("torch", "ct2"),
-        default="torch",
-        help="ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
-        "translations can differ, as CTranslate2 cuts one off at the longest length and raises "
-        "other probabilities where a piece is forbidden. With M2M-100 and NLLB-200, more can "
-        "differ unless --beam is 1: after the target's tag, CTranslate2 drops hypotheses that end "
-        "at once",
-    )
-    add_search(parser)
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    """Declare how translations are searched for, and where."""
-    parser.set_defaults(given=frozenset())
-    for name, kind, default, told in (
-        ("--beam", int, 4, "hypotheses kept in beam search; 1 is greedy search"),
-        ("--length-penalty", float, 1.0, "exponent of the length; 0 ranks by probability alone"),
-        ("--batch", int, 64, "sentences translated together"),
-    ):
-        parser.add_argument(name, type=kind, default=default, action=Noted, help=told)
-    parser.add_argument(
-        "--precision",
-        choices=("float32", "bfloat16"),
-        default="float32",
-        action=Noted,
-        help="bfloat16: faster on GPUs and on processors with AVX512-BF16 or AMX; a few "
-        "translations can differ",
-    )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, ...")
-
-
-def check_search(options: argparse.Namespace, decode: bool = True) -> None:
-    """Refuse an option that is out of range, or given where only `--decode` would use it."""
-    for name in ("metric", "beam", "length_penalty", "batch", "precision"):
-        if name in options.given and not decode:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: goes with --decode; add it, or leave this out")
-    search_config(options)
-    check_device(options.device)
-
-
-def search_config(options: argparse.Namespace) -> SearchConfig:
-    """How the options of `add_search` ask to search; `InputError` where one is out of range."""
-    from mnmt_repro.evaluation.search import SearchConfig
-
-    check_count(options.batch, "--batch", "sentences")
-    return SearchConfig(beam=options.beam, length_penalty=options.length_penalty)
-
-
-def translations(
-    trained: Trained, lines: Sequence[str], pair: str, options: argparse.Namespace
-) -> list[str]:
-    """Translate lines as the options of `add_search` ask, with a progress bar."""
-    from mnmt_repro.evaluation.search import translate
-    from mnmt_repro.model import autocast
-
-    call = partial(translate, trained.model, trained.vocabulary, lines, pair, trained.tags)
-    with autocast(options.device, options.precision):
-        return _with_bar(call, len(lines), pair, options)
-
-
-def _with_bar(
-    call: Callable[..., list[str]], lines: int, pair: str, options: argparse.Namespace
-) -> list[str]:
-    from tqdm import tqdm
-
-    config, batch = search_config(options), options.batch
-    with tqdm(total=lines, unit="line", desc=pair, disable=None, leave=False) as bar:
-        return call(config=config, batch_sentences=batch, progress=bar.update)
-
-
-def act(options: argparse.Namespace) -> int:
-    """Translate all lines; nothing is printed before all are read and found well."""
-    from mnmt_repro.corpora.textfile import decode_lines
+def act(options: TranslateOptions) -> int:
+    """Translate all lines; nothing is printed before all are read and are good."""
     from mnmt_repro.runs.trained import load_trained
 
-    check_search(options)
+    check_device(options.device)
     if options.engine == "ct2":
-        found = _with_ct2(options)
+        translated = _with_ct2(options)
     else:
         trained = load_trained(options.folder, device=options.device)
         pair = trained.direction(options.to, options.source)
-        lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-        found = translations(trained, lines, pair, options)
-    sys.stdout.write("".join(f"{line}\n" for line in found))
+        translated = options.translations(trained, _lines(), pair)
+    sys.stdout.write("".join(f"{line}\n" for line in translated))
     sys.stdout.flush()
     return 0
 
 
-def _with_ct2(options: argparse.Namespace) -> list[str]:
+def _lines() -> list[str]:
+    from mnmt_repro.corpora.textfile import decode_lines
+
+    return decode_lines(sys.stdin.buffer.read(), "standard input")
+
+
+def _with_ct2(options: TranslateOptions) -> list[str]:
     """Translate with CTranslate2; a model of another form is written as its own first."""
     import tempfile
 
-    from mnmt_repro.corpora.textfile import decode_lines
     from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
     from mnmt_repro.interchange.ctranslate import need
     from mnmt_repro.runs.trained import load_trained
 
-    if "precision" in options.given:
+    if options.precision != "float32":
         raise InputError("--precision: goes with --engine torch; leave one of the two out")
     need("ctranslate2")
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder
-        if not is_ct2(folder):
+        folder, pair = options.folder, f"{options.source or 'source'}-{options.to}"
+        whole = is_ct2(folder)
+        if not whole:
             trained = load_trained(folder)
+            pair = trained.direction(options.to, options.source)
             folder = Path(temporary) / "ct2"
             write_ct2(folder, trained.model, trained.vocabulary, trained.tags)
-            pair = trained.direction(options.to, options.source)
-            fast = Ct2.open(folder, device=options.device)
-        else:
-            fast = Ct2.open(folder, device=options.device)
-            if options.source is None and fast.tags not in ("none", "source"):
-                raise InputError(f"--to {options.to}: say --from which language")
-            pair = f"{options.source or 'source'}-{options.to}"
-        lines = decode_lines(sys.stdin.buffer.read(), "standard input")
-        return _with_bar(partial(fast.translate, lines, pair), len(lines), pair, options)
+        fast = Ct2.open(folder, device=options.device)
+        if whole and options.source is None and fast.tags not in ("none", "source"):
+            raise InputError(f"--to {options.to}: say --from which language")
+        lines = _lines()
+        return options.search(partial(fast.translate, lines, pair), len(lines), pair)

@@ -7,17 +7,20 @@ import dataclasses
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.gamma import read_fisher, steps_to_rise
-from mnmt_repro.cli.options import SEEDS, add_command, print_json
+from mnmt_repro.cli.fisher import read_fisher
+from mnmt_repro.cli.options import add_command, print_json
 from mnmt_repro.cli.test_sets import split_text
-from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
+from mnmt_repro.cli.upgrade_options import UpgradeOptions, is_imported, upgrade_config, usual
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
+from mnmt_repro.typed_config import SEEDS
+from mnmt_repro.upgrading.config import steps_to_rise
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.formats import Bitext
@@ -50,12 +53,30 @@ def add(commands: Any) -> None:
             "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
             "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
             "\n      -o runs/deep-start",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model --data eng-deu=talks.tsv \\"
+            "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
             "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
         ],
         act=act,
         options=UpgradeOptions,
+        usual=usual,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Old:
+    """The model to upgrade: its description, its checkpoint and its pieces."""
+
+    about: dict[str, Any]
+    checkpoint: Checkpoint
+    vocabulary: Vocabulary
+    imported: Imported | None = None  # of another program
+
+    def losses(self, texts: Mapping[str, Bitext]) -> dict[str, float | None]:
+        """Its loss on each text; built for this alone, so that two models are never held."""
+        if not texts:
+            return {}
+        model = (self.imported or self.checkpoint).model()
+        return _losses(model, self.vocabulary, self.about["tags"], texts)
 
 
 def act(options: UpgradeOptions) -> int:
@@ -70,55 +91,44 @@ def act(options: UpgradeOptions) -> int:
     from mnmt_repro.upgrading.recipe import upgrade
     from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
 
-    imported = _import(options)
-    about, checkpoint, old = _read_old(options) if imported is None else _as_old(options, imported)
-    if imported is not None:
-        config = dataclasses.replace(
-            config,
-            optimiser=options.optimiser or "reset",
-            schedule=options.schedule or "reset",
-        )
+    old = _import(options) if is_imported(options.source) else _read_old(options)
+    about, checkpoint = old.about, old.checkpoint
     if options.seed is None:  # another than the old run's, whose weights began as its draws
         seed = zlib.crc32(about["identity"].encode()) % SEEDS
         config = dataclasses.replace(config, seed=seed)
-    pieces = _unmet_pieces(about, checkpoint, old)
-    if imported is not None and options.fisher_threshold is not None:
+    if old.imported is not None and options.fisher_threshold is not None:
         raise InputError("--fisher-threshold: --from is a Hugging Face model; leave this out")
-    new = None if options.vocabulary is None else Vocabulary.load(options.vocabulary)
-    if new is not None:
-        _check_vocabulary(options, about, new)
+    vocabulary, pieces = old.vocabulary, _unmet_pieces(old)
+    if options.vocabulary is not None:
+        vocabulary = Vocabulary.load(options.vocabulary)
+        _check_vocabulary(options, about, vocabulary)
+        pieces = match_pieces(old.vocabulary, vocabulary)
+    if old.imported is not None:
+        same = pieces or PieceMap.same(old.vocabulary)
+        pieces = same.at_rows(old.imported.pieces.order)
     fisher = read_fisher(options, about)
-    texts = read_bitexts(options.loss_on or (), "--loss-on")
-    no_text = []
+    texts, no_text = read_bitexts(options.loss_on, "--loss-on"), []
     if not texts:
         try:
-            texts = _at_hand(about, old, {} if fisher is None else fisher.text)
+            texts = _at_hand(about, old.vocabulary, {} if fisher is None else fisher.text)
         except InputError as error:
             no_text = [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
-    before: dict[str, float | None] = {}
-    if texts:
-        model = checkpoint.model() if imported is None else imported.model()
-        before = _losses(model, old, about["tags"], texts)
-        del model  # so that only one of the two models is held
+    before = old.losses(texts)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
-    if new is not None:
-        pieces = match_pieces(old, new)
-    if imported is not None:
-        pieces = (pieces or PieceMap.same(old)).at_rows(imported.pieces.order)
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
         made = upgrade(checkpoint, config, pieces=pieces, progress=bar.update)
     if fisher is not None:
-        made = fisher.slow(made, new or old)
-    told = {
+        made = fisher.slow(made, vocabulary)
+    description = {
         "from": about["identity"],
-        "checkpoint": options.checkpoint or "last",
+        "checkpoint": options.checkpoint,
         "steps": made.steps,
         "config": dataclasses.asdict(made.config),
-        **({} if fisher is None else {"fisher": fisher.told}),
+        **({} if fisher is None else {"fisher": fisher.settings}),
     }
-    after = _losses(made.model, new or old, about["tags"], texts)
-    _write(options, about, made, new or old, told)
+    after = _losses(made.model, vocabulary, about["tags"], texts)
+    _write(options, about, made, vocabulary, description)
 
     note(*no_text, *_notes(about, made))
     above = {} if fisher is None else fisher.counts(made)
@@ -137,27 +147,29 @@ def act(options: UpgradeOptions) -> int:
         table = pd.DataFrame(made.report.overlap.rows())
         shares = {"share": "{:.1%}".format}
         print(table.to_string(index=False, na_rep="", formatters=shares))
+    other = options.vocabulary is not None
+    unlike = " (other pieces: `mnmt-repro compare` tells it a character)" * other
     for pair in texts:
         was, now = (
-            "no tag" if found[pair] is None else f"{found[pair]:.4f}" for found in (before, after)
+            "no tag" if losses[pair] is None else f"{losses[pair]:.4f}"
+            for losses in (before, after)
         )
-        unlike = " (other pieces: `mnmt-repro compare` tells it a character)" if new else ""
         print(f"{pair}: {was} -> {now} nats a token{unlike}")
-    print(_next(options.out, about, new or old, told))
+    print(_next(options.out, about, vocabulary, description))
     return 0
 
 
 def _at_hand(
-    about: Mapping[str, Any], old: Vocabulary, given: Mapping[str, Bitext]
+    about: Mapping[str, Any], old: Vocabulary, read: Mapping[str, Bitext]
 ) -> dict[str, Bitext]:
-    """Validation text of the old pairs: given for another option, of a corpus, generated or own."""
+    """Validation text of the old pairs: `read` for an option, of a corpus, generated or own."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.runs.training_text import valid_text
 
-    texts = dict(given)
-    if about["corpus"] == "own" and not given:
+    texts = dict(read)
+    if about["corpus"] == "own" and not read:
         texts = dict(valid_text(about))
-    elif not given:
+    elif not read:
         conlang = old.conlang if isinstance(old, SyllableVocabulary) else None
         for pair in about["pairs"]:
             with contextlib.suppress(InputError):  # not downloaded
@@ -172,15 +184,12 @@ def _losses(
     from mnmt_repro.corpora.encoding import encode, tag_ids
     from mnmt_repro.scoring import cross_entropy
 
-    found: dict[str, float | None] = {}
+    losses: dict[str, float | None] = dict.fromkeys(texts)
     for pair, text in texts.items():
-        try:
+        with contextlib.suppress(InputError):
             tag_ids(vocabulary, pair, tags)
-        except InputError:
-            found[pair] = None
-            continue
-        found[pair] = cross_entropy(model, encode(text, vocabulary, tags))
-    return found
+            losses[pair] = cross_entropy(model, encode(text, vocabulary, tags))
+    return losses
 
 
 def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
@@ -231,8 +240,8 @@ def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
     return lines | {f"above {at:g}": f"{count:,}" for at, count in above.items()}
 
 
-def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
-    """What `train` wrote: its description, its checkpoint and its pieces."""
+def _read_old(options: UpgradeOptions) -> _Old:
+    """What `train` wrote."""
     from mnmt_repro.runs.trained import (
         read_about,
         read_checkpoint,
@@ -252,26 +261,18 @@ def _read_old(options: UpgradeOptions) -> tuple[dict[str, Any], Checkpoint, Voca
         raise InputError(f"--checkpoint best: {options.source} was not trained with --keep best")
     checkpoint = read_checkpoint(path, about)
     tell_unfinished(options.source, about)
-    return about, checkpoint, read_vocabulary(options.source, about)
+    return _Old(
+        about=about, checkpoint=checkpoint, vocabulary=read_vocabulary(options.source, about)
+    )
 
 
-def _import(options: UpgradeOptions) -> Imported | None:
-    """A Hugging Face model, where the old model is one."""
-    from mnmt_repro.interchange import is_hf, read_folder
-    from mnmt_repro.runs.trained import RUN
-
-    if (options.source / RUN).is_file() or not is_hf(options.source):
-        return None
-    return read_folder(options.source)
-
-
-def _as_old(
-    options: UpgradeOptions, imported: Imported
-) -> tuple[dict[str, Any], Checkpoint, Vocabulary]:
-    """The same of a Hugging Face model, which does not say what it was trained on, or how."""
+def _import(options: UpgradeOptions) -> _Old:
+    """A Hugging Face model, which does not say what it was trained on, or how."""
+    from mnmt_repro.interchange import read_folder
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.training.config import TrainingConfig
 
+    imported = read_folder(options.source)
     training = TrainingConfig(
         learning_rate=1e-4,
         warmup_steps=400,
@@ -299,7 +300,7 @@ def _as_old(
     checkpoint = Checkpoint(
         config=imported.shape, weights=imported.weights, identity=imported.identity
     )
-    return about, checkpoint, vocabulary
+    return _Old(about=about, checkpoint=checkpoint, vocabulary=vocabulary, imported=imported)
 
 
 def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocabulary) -> None:
@@ -324,16 +325,15 @@ def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocab
             ) from error
 
 
-def _unmet_pieces(
-    about: dict[str, Any], checkpoint: Checkpoint, old: Vocabulary
-) -> PieceMap | None:
+def _unmet_pieces(old: _Old) -> PieceMap | None:
     """Pieces of a conlang's languages that the old model has not met, as if they were new."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
     from mnmt_repro.runs.start import untrained_pieces
 
-    if not isinstance(old, SyllableVocabulary):
+    if not isinstance(old.vocabulary, SyllableVocabulary):
         return None
-    return untrained_pieces(old.conlang.config, about["pairs"], checkpoint.config.vocab_size)
+    conlang, rows = old.vocabulary.conlang.config, old.checkpoint.config.vocab_size
+    return untrained_pieces(conlang, old.about["pairs"], rows)
 
 
 def _write(
@@ -341,7 +341,7 @@ def _write(
     about: dict[str, Any],
     made: Upgraded,
     vocabulary: Vocabulary,
-    told: dict[str, Any],
+    description: dict[str, Any],
 ) -> None:
     """Fill a folder beside the one wanted, then give it its name: whole or not at all."""
     from mnmt_repro.corpora.encoding import SyllableVocabulary
@@ -350,13 +350,13 @@ def _write(
     from mnmt_repro.runs.trained import START, VOCABULARY, write_about
     from mnmt_repro.upgrading.start import save_upgraded
 
-    identity = digest([told, vocabulary.hash], 12)
+    identity = digest([description, vocabulary.hash], 12)
     new = {
         **{k: v for k, v in about.items() if k not in ("format", "continued_from")},
         "identity": identity,
         "vocabulary": vocabulary.hash,
         "model": dataclasses.asdict(made.model.config),
-        "upgrade": told,
+        "upgrade": description,
     }
     with new_folder(options.out) as stage:
         save_upgraded(stage / START, made, identity=identity)
@@ -365,7 +365,9 @@ def _write(
         write_about(stage, new)
 
 
-def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[str, Any]) -> str:
+def _next(
+    out: Path, about: dict[str, Any], vocabulary: Vocabulary, description: dict[str, Any]
+) -> str:
     """The command that trains on, as far as it can be foreseen."""
     command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
     if about.get("imported"):
@@ -380,8 +382,8 @@ def _next(out: Path, about: dict[str, Any], vocabulary: Vocabulary, told: dict[s
         elif added:
             command += f" --pairs {','.join([*about['pairs'], *added])}"
         command += "".join(f" --upsample {pair}=5" for pair in added)
-    if told["config"]["schedule"] == "constant":
+    if description["config"]["schedule"] == "constant":
         command += " --learning-rate RATE"
-    if steps := steps_to_rise(told):
+    if steps := steps_to_rise(description):
         command += f" --steps {steps}"
     return command

@@ -44,12 +44,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import SPLITS
 from mnmt_repro.errors import InputError
+from mnmt_repro.typed_config import Count, Natural, Range, check
 
 ORDERS = ("forward", "reversed", "swapped", "rotated", "interleaved")
 SPELLINGS = 2  # of each concept in each language
@@ -88,22 +90,23 @@ class ConlangConfig:
     """
 
     languages: tuple[str, ...] = ("src", "aaa", "bbb")
-    concepts: int = 2048
-    zipf: float = 1.2  # exponent of concept frequency
-    syllables: int = 96  # of each language
-    syllables_per_concept: int = 2
-    min_concepts: int = 6  # of a sentence; lengths are uniform between the two
-    max_concepts: int = 6
+    concepts: Annotated[int, Range(2)] = 2048
+    zipf: Annotated[float, Range(0, 4)] = 1.2  # exponent of concept frequency
+    syllables: Annotated[int, Range(2)] = 96  # of each language
+    syllables_per_concept: Count = 2
+    min_concepts: Count = 6  # of a sentence; lengths are uniform between the two
+    max_concepts: Count = 6
     families: tuple[tuple[str, ...], ...] | None = None  # None: all languages but the first
     similarity: float | tuple[float, ...] = 0.0  # one for all families, or one for each
     orders: tuple[str, ...] | None = None  # one a language; None: first forward, rest reversed
     synonymy: float | tuple[float, ...] = 0.2  # q, one for all languages, or one for each
-    seed: int = 0  # of lexicons and sentences
+    seed: Natural = 0  # of lexicons and sentences
 
     def __post_init__(self) -> None:
         for field in ("languages", "orders", "similarity", "synonymy"):
             if isinstance(getattr(self, field), list):
                 object.__setattr__(self, field, tuple(getattr(self, field)))
+        check(self, "conlang")
         names = self.languages
         if isinstance(names, str) or len(names) < 2:
             raise InputError(f"conlang languages must be two or more names, got {names!r}")
@@ -112,24 +115,11 @@ class ConlangConfig:
                 raise InputError(f"conlang languages must be of a-z and 0-9, got {name!r}")
         if len(set(names)) < len(names):
             raise InputError(f"conlang languages must be distinct, got {', '.join(names)}")
-        for field, low in (
-            ("concepts", 2),
-            ("syllables", 2),
-            ("syllables_per_concept", 1),
-            ("min_concepts", 1),
-            ("max_concepts", 1),
-            ("seed", 0),
-        ):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise InputError(f"conlang {field} must be an integer of at least {low}: {value!r}")
         if self.max_concepts < self.min_concepts:
             raise InputError(
                 f"conlang max_concepts must be at least min_concepts ({self.min_concepts}), "
                 f"got {self.max_concepts}"
             )
-        if not 0.0 <= self.zipf <= 4.0:
-            raise InputError(f"conlang zipf must lie in [0, 4], got {self.zipf}")
         families = (names[1:],) if self.families is None else self.families
         families = tuple(tuple(family) for family in families)
         members = [name for family in families for name in family]

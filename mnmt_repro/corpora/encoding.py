@@ -25,8 +25,7 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import listed
+from mnmt_repro.errors import InputError, listed
 from mnmt_repro.repository import cache_root
 
 Tags = Literal["none", "source", "both", "both-after-end"]

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import listed, required, setting
+from mnmt_repro.errors import InputError, listed
+from mnmt_repro.typed_config import Count, Natural, Positive, Range, check, required, setting
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -47,35 +47,26 @@ class VocabularyConfig:
         ids, the language tags and the 256 bytes.
     """
 
-    pieces: int = required("size of the vocabulary")  # everything included
-    languages: tuple[str, ...]  # each gets a tag; sorted, so that their order has no effect
-    temperature: float = setting(
+    pieces: Count = required("size of the vocabulary")  # everything included
+    languages: tuple[str, ...] = ()  # each gets a tag; sorted: their order has no effect
+    temperature: Positive = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0
     )  # Paper B: 2
-    character_coverage: float = setting(
+    character_coverage: Annotated[float, Range(0, 1, above=True)] = setting(
         "share of characters with pieces; bytes spell others", 0.9995
     )
-    sentences: int = setting("most sentences to read, both sides together", 1_000_000)
-    seed: int = setting("seed of the sample of sentences", 0)
+    sentences: Count = setting("most sentences to read, both sides together", 1_000_000)
+    seed: Natural = setting("seed of the sample of sentences", 0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", tuple(sorted(set(self.languages))))
+        check(self, "vocabulary")
         required = len(SPECIAL) + len(self.languages) + BYTES
         if self.pieces <= required:
             raise InputError(
                 f"vocabulary pieces = {self.pieces} is too small: {required} are taken by special "
                 f"ids, {len(self.languages)} language tags and {BYTES} bytes; ask for more"
             )
-        if self.temperature <= 0:
-            raise InputError(f"vocabulary temperature must be above 0, got {self.temperature}")
-        if not 0 < self.character_coverage <= 1:
-            raise InputError(
-                f"vocabulary character_coverage must lie in (0, 1], got {self.character_coverage}"
-            )
-        if self.sentences < 1:
-            raise InputError(f"vocabulary sentences must be at least 1, got {self.sentences}")
-        if self.seed < 0:
-            raise InputError(f"vocabulary seed must be at least 0, got {self.seed}")
 
 
 class Vocabulary:

@@ -28,6 +28,7 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.typed_config import Amount, Few, Natural, check
 
 _BLOCK = 32  # scores
 
@@ -47,18 +48,13 @@ class SearchConfig:
     19
     """
 
-    beam: int = 4  # prefixes kept a sentence; 1 is greedy search
-    length_penalty: float = 1.0  # exponent of the length: 0 ranks by probability alone
-    max_ratio: float = 2.0  # longest translation = max_ratio * source tokens + max_extra
-    max_extra: int = 10
+    beam: Few = 4  # prefixes kept a sentence; 1 is greedy search
+    length_penalty: Amount = 1.0  # exponent of the length: 0 ranks by probability alone
+    max_ratio: Amount = 2.0  # longest translation = max_ratio * source tokens + max_extra
+    max_extra: Natural = 10
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise InputError(f"search beam must be at least 1, got {self.beam}")
-        for field in ("length_penalty", "max_ratio", "max_extra"):
-            value = getattr(self, field)
-            if not (value >= 0 and math.isfinite(value)):
-                raise InputError(f"search {field} must be at least 0, got {value}")
+        check(self, "search")
 
     def longest(self, source_tokens: int) -> int:
         """Most pieces a translation may have, end of sentence not counted."""

@@ -38,7 +38,7 @@ from mnmt_repro.runs.sweep import (
 )
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
-from mnmt_repro.typed_config import FieldError, build, place
+from mnmt_repro.typed_config import Count, Few, FieldError, Part, Positive, Seed, build, place
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class Size:
         In place of those of the grid's other sizes.
     """
 
-    d_model: int
-    layers: int = 1
-    heads: int = 2
+    d_model: Count
+    layers: Few = 1
+    heads: Few = 2
     d_ff: int | None = None
     steps: int | None = None
     target_tokens: int | None = None
@@ -161,14 +161,14 @@ class Grid:
     pairs: tuple[str, ...] = ()
     sizes: tuple[int | Size, ...]
     weights: tuple[Weight, ...] = _WEIGHTS
-    seeds: tuple[int, ...] = (1,)
+    seeds: tuple[Seed, ...] = (1,)
     training: TrainingConfig = field(default_factory=usual_training)
     arch: Arch = "t5"
-    dropout: float = 0.0
-    attention_dropout: float = 0.0
+    dropout: Part = 0.0
+    attention_dropout: Part = 0.0
     tags: Literal["auto", "none", "source", "both"] = "auto"
-    pieces: int = 4000
-    vocabulary_temperature: float = 1.0
+    pieces: Count = 4000
+    vocabulary_temperature: Positive = 1.0
     vocabulary: Path | None = None
     upgrade: Upgrade | None = None
 

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import check_choices, required, setting
+from mnmt_repro.typed_config import (
+    Amount,
+    Count,
+    Few,
+    Natural,
+    Part,
+    Positive,
+    check,
+    required,
+    setting,
+)
 
 LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 """Files of a run's folder."""
@@ -61,38 +71,38 @@ class TrainingConfig:
         When a field is out of its range; the message names the field.
     """
 
-    learning_rate: float = required("peak of the schedule")
-    warmup_steps: int = required("linear rise to the peak; then it falls with 1 / sqrt(step)")
+    learning_rate: Positive = required("peak of the schedule")
+    warmup_steps: Natural = required("linear rise to the peak; then it falls with 1 / sqrt(step)")
     # Ends of sentences count as tokens, padding does not.
-    batch_tokens: int = required("target tokens a step")
+    batch_tokens: Count = required("target tokens a step")
     # The budget is given in one of the two.
-    target_tokens: int | None = setting("budget in target tokens over all pairs")
-    steps: int | None = setting("budget in steps, in place of --target-tokens")
-    max_length: int = setting("leave out sentence pairs with a side of more tokens", 64)
+    target_tokens: Count | None = setting("budget in target tokens over all pairs")
+    steps: Count | None = setting("budget in steps, in place of --target-tokens")
+    max_length: Count = setting("leave out sentence pairs with a side of more tokens", 64)
     optimiser: Literal["adafactor", "adamw"] = setting("how weights are updated", "adafactor")
-    weight_decay: float = setting(
+    weight_decay: Amount = setting(
         "share of each weight that a step takes off, times the learning rate", 0.0
     )
-    beta1: float = setting("AdamW: decay of the first moment", 0.9)
-    beta2: float = setting("AdamW: decay of the second moment", 0.98)
+    beta1: Part = setting("AdamW: decay of the first moment", 0.9)
+    beta2: Part = setting("AdamW: decay of the second moment", 0.98)
     # The gradient is that of the mean loss per token.
-    clip_norm: float | None = setting("clip the gradient to this norm (default: never)")
-    label_smoothing: float = setting("share of probability spread evenly over all pieces", 0.0)
+    clip_norm: Positive | None = setting("clip the gradient to this norm (default: never)")
+    label_smoothing: Part = setting("share of probability spread evenly over all pieces", 0.0)
     precision: Literal["float32", "bfloat16"] = setting(
         "bfloat16: lower precision where it is safe, for GPUs and, with --compile, for processors "
         "with AVX512-BF16 or AMX",
         "float32",
     )
-    curve_points: int = setting("number of validations, spaced evenly in log(target tokens)", 12)
+    curve_points: Few = setting("number of validations, spaced evenly in log(target tokens)", 12)
     keep: Literal["last", "best"] = setting(
         "which weights are the result: last, or best on validation", "last"
     )
-    decay_share: float = setting(
+    decay_share: Part = setting(
         "share of the budget, at its end, over which the learning rate falls linearly to zero; "
         "0.3 is a good choice (default: no decay)",
         0.0,
     )
-    accumulate: int = setting(
+    accumulate: Few = setting(
         "number of parts in which a batch is computed, one after another. The gradient is the same "
         "up to rounding, and memory is needed for one part only",
         1,
@@ -117,25 +127,14 @@ class TrainingConfig:
         type=pair_weights,
         metavar="PAIR=WEIGHT,...",
     )
-    first_share: float = setting("share of the budget for which --first-weights hold", 0.5)
+    first_share: Part = setting("share of the budget for which --first-weights hold", 0.5)
 
     def __post_init__(self) -> None:
+        check(self, "training")
         if (self.target_tokens is None) == (self.steps is None):
             raise InputError("give the budget either as target_tokens or as steps, not both")
-        positive = ("learning_rate", "batch_tokens", "target_tokens", "steps", "max_length")
-        for name in (*positive, "clip_norm", "curve_points", "accumulate"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"training {name} must be above 0, got {value}")
-        for name in ("warmup_steps", "weight_decay"):
-            if getattr(self, name) < 0:
-                raise InputError(f"training {name} must be at least 0, got {getattr(self, name)}")
-        for name in ("label_smoothing", "beta1", "beta2", "decay_share", "first_share"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"training {name} must lie in [0, 1), got {getattr(self, name)}")
         if self.first_weights is None and self.first_share != 0.5:
             raise InputError("training first_share goes with first_weights")
-        check_choices(self, "training")
 
     @property
     def planned_tokens(self) -> int:
@@ -212,16 +211,16 @@ class TrainingConfig:
         ]
 
 
-def usual_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A user's settings, and small models' usual ones where she gives none (or None)."""
-    found = {name: value for name, value in given.items() if value is not None}
-    optimiser = str(found.get("optimiser", "adafactor"))
+def usual_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A user's settings, and small models' usual ones where she has none (or None)."""
+    settings = {name: value for name, value in settings.items() if value is not None}
+    optimiser = str(settings.get("optimiser", "adafactor"))
     usual: dict[str, Any] = {"learning_rate": PEAK.get(optimiser, PEAK["adafactor"]), **USUAL}
-    if not found.keys() & set(BUDGET):
+    if not settings.keys() & set(BUDGET):
         usual["target_tokens"] = FIRST_BUDGET
-    return usual | found
+    return usual | settings
 
 
-def usual_training(**given: Any) -> TrainingConfig:
+def usual_training(**settings: Any) -> TrainingConfig:
     """The training of `usual_settings`."""
-    return TrainingConfig(**usual_settings(given))
+    return TrainingConfig(**usual_settings(settings))

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import check_choices, setting
+from mnmt_repro.typed_config import (
+    Amount,
+    Count,
+    Natural,
+    Range,
+    Seed,
+    build,
+    check,
+    convert,
+    setting,
+)
 
 NewRows = Literal["unk", "random", "mean"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
@@ -32,21 +43,20 @@ class WidthConfig:
     init: WidthInit = setting(
         "new hidden units: noisy copies of old ones, values between old ones, or random",
         "concatenation",
+        flags=("--width-init",),
     )
     # Footnote 10. Gaussian, on copied matrices; biases have none.
-    noise: float = setting("standard deviation of the copies' noise", 0.01)
+    noise: Amount = setting("standard deviation of the copies' noise", 0.01)
     normalisation: AnyNormalisation = setting(
         "how widened matrices are scaled back. frobenius: to their old norm, as published. "
-        "function, function-shared: so that the layer computes what it did, apart from the noise "
-        "(default: frobenius; for concatenation it is function in a gated layer and where --wider "
-        "is no whole number, because the norm does not keep the function there)",
+        "function, function-shared: so that the layer computes what it did, apart from the noise. "
+        "auto: frobenius; but function for concatenation in a gated layer and where --wider is no "
+        "whole number, because the norm does not keep the function there",
         "auto",
     )
 
     def __post_init__(self) -> None:
-        check_choices(self, "width")
-        if not (math.isfinite(self.noise) and self.noise >= 0):
-            raise InputError(f"width noise must be at least 0, got {self.noise}")
+        check(self, "width")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,22 +69,18 @@ class DepthConfig:
         When a field is out of its range.
     """
 
-    encoder: int = 0  # layers added to the encoder
-    decoder: int = 0
+    encoder: Natural = 0  # layers added to the encoder
+    decoder: Natural = 0
     init: DepthInit = setting(
-        "new layers: the mean of all old ones, a copy of the nearest one, or random", "average"
+        "new layers: the mean of all old ones, a copy of the nearest one, or random",
+        "average",
+        flags=("--depth-init",),
     )
     encoder_at: Place = "bottom"  # the side of the input
     decoder_at: Place = "top"  # the side of the output
 
     def __post_init__(self) -> None:
-        for name in ("encoder", "decoder"):
-            if getattr(self, name) < 0:
-                raise InputError(
-                    f"deeper.{name} must be at least 0, as a model cannot be made shallower; got "
-                    f"{getattr(self, name)}"
-                )
-        check_choices(self, "depth")
+        check(self, "deeper")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,15 +99,12 @@ class Ramp:
     [0.0, 0.1, 0.5, 0.5]
     """
 
-    start: float
-    end: float
-    steps: int
+    start: Amount
+    end: Amount
+    steps: Count
 
     def __post_init__(self) -> None:
-        for value in (self.start, self.end):
-            check_gamma(value)
-        if self.steps < 1:
-            raise InputError(f"a ramp needs at least 1 step, got {self.steps}")
+        check(self, "ramp")
 
     def at(self, step: int) -> float:
         """Value at `step` (1, 2, ...)."""
@@ -110,7 +113,7 @@ class Ramp:
         return self.start + (self.end - self.start) * (step - 1) / (self.steps - 1)
 
 
-Gamma = float | Ramp
+Gamma = Amount | Ramp
 """Learning-rate factor of a group of parameters: of each update, this share is applied."""
 
 
@@ -141,15 +144,15 @@ class UpgradeConfig:
         When a field is out of its range; the message names the field.
     """
 
-    wider: float = setting("factor of the feed-forward width (default: 1)", 1.0)
+    wider: Annotated[float, Range(1)] = setting("factor of the feed-forward width", 1.0)
     width: WidthConfig = field(default_factory=WidthConfig)
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = setting(
-        "embeddings of new pieces: a copy of <unk>'s, at random, or the mean of the old pieces "
-        "that each splits into (default: unk, as published; where the old vocabulary has byte "
-        "fallback, as those made here, <unk> never occurs, so that its embedding is hardly "
-        "trained)",
+        "embeddings of new pieces: the mean of the old pieces that the new piece splits into, a "
+        "copy of the embedding of <unk>, or random. With --preset or without --vocab the default "
+        "is unk, as published; with byte fallback, <unk> is hardly trained (default: mean)",
         "unk",
+        flags=("--init",),
     )
     # body: "all emb random" of Table 4; nothing: "random init all" of Table 3, where what would be
     # old has gamma_old all the same, as what it is compared with.
@@ -173,20 +176,10 @@ class UpgradeConfig:
     )
     # Of new weights and noise. Take another than the old model was trained with: its own draws what
     # that model began with, row by row in the embeddings and in a first layer.
-    seed: int = setting(
-        "seed of noise and of random weights (default: derived from the old run, so that two "
-        "upgrades in a row differ)",
-        0,
-    )
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.wider < math.inf:
-            raise InputError(
-                f"wider must be at least 1, as a model cannot be made narrower; got {self.wider}"
-            )
-        check_choices(self, "upgrade")
-        check_gamma(self.gamma_old)
-        check_gamma(self.gamma_new)
+        check(self, "upgrade")
 
     def shape(self, old: ModelConfig, vocab_size: int) -> ModelConfig:
         """Shape of the upgraded model, with a table of that many pieces."""
@@ -218,3 +211,22 @@ def published(kind: Kind, steps: int) -> UpgradeConfig:
             gamma_old=Ramp(start=0.05, end=0.5, steps=steps),
         )
     return UpgradeConfig(gamma_old=0.5)
+
+
+def steps_to_rise(upgrade: Mapping[str, Any]) -> int:
+    """Steps after which no learning-rate factor rises any more.
+
+    Parameters
+    ----------
+    upgrade
+        What `run.json` says of an upgrade: its `config`, and its `fisher` thresholds if it has any.
+
+    >>> ramp = {"start": 0.5, "end": 1.0, "steps": 7}
+    >>> steps_to_rise({"config": {}, "fisher": {"thresholds": [[1e-9, 0.5], [1e-6, ramp]]}})
+    7
+    """
+    config = build(UpgradeConfig, upgrade["config"])
+    above = [gamma for _, gamma in upgrade.get("fisher", {}).get("thresholds", ())]
+    slowed = convert(above, tuple[Gamma, ...], ("fisher", "thresholds"))
+    gammas = (config.gamma_old, config.gamma_new, *slowed)
+    return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)

@@ -6,17 +6,18 @@ Its addresses are relative, so that the folder can be published as it is.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import add_command
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.commands.verify import add_results
+from mnmt_repro.papers.commands.verify import StoreOption
 from mnmt_repro.repository import ROOT
+from mnmt_repro.typed_config import required
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,22 +70,31 @@ CONTEXT = {
 """What the names in a Croissant file mean: the context that its specification recommends."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DatasetOptions(StoreOption):
+    """The options of `dataset`."""
+
+    out: Path = required(
+        "folder of the three files; it may hold those of an earlier call, and no other file",
+        required=True,
+        metavar="FOLDER",
+    )
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "dataset",
         "write the stored losses of Paper A's grids as a data set: losses.csv, a data card and a "
         "Croissant file",
         examples=["mnmt-repro dataset --out losses"],
         act=act,
+        options=DatasetOptions,
     )
-    about = "folder of the three files; it may hold those of an earlier call, and no other file"
-    parser.add_argument("--out", metavar="FOLDER", type=Path, required=True, help=about)
-    add_results(parser)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: DatasetOptions) -> int:
     """Write the three files and print their paths."""
     import yaml
 

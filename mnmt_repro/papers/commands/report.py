@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import platform
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
-from mnmt_repro.papers.commands.verify import add_inputs, outcome
+from mnmt_repro.papers.commands.verify import Inputs, outcome
+from mnmt_repro.typed_config import setting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +39,21 @@ code { overflow-wrap: anywhere; }
 """
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Inputs):
+    """The options of `report`."""
+
+    out: Path = setting(
+        "folder in which report.html and report.md are written", Path("report"), metavar="DIR"
+    )
+    codecheck: bool = setting(
+        "write no report: print the list of outputs for https://codecheck.org.uk", False
+    )
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "report",
         "check all verdicts as `verify` does, and write one page for a reviewer as HTML and "
@@ -50,23 +63,11 @@ def add(commands: Any) -> None:
             "mnmt-repro report --codecheck > codecheck.yml",
         ],
         act=act,
+        options=ReportOptions,
     )
-    parser.add_argument(
-        "--out",
-        metavar="DIR",
-        type=Path,
-        default=Path("report"),
-        help="folder in which report.html and report.md are written",
-    )
-    parser.add_argument(
-        "--codecheck",
-        action="store_true",
-        help="write no report: print the list of outputs for https://codecheck.org.uk",
-    )
-    add_inputs(parser)
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: ReportOptions) -> int:
     """Write the report and print its paths; 1 where a stored verdict does not follow."""
     from mnmt_repro.atomic import write_bytes
     from mnmt_repro.papers import claims

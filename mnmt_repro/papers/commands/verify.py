@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli.options import add_command, add_json
+from mnmt_repro.cli.options import JsonOption, add_command
 from mnmt_repro.repository import ARCHIVE, ROOT
+from mnmt_repro.typed_config import setting
 
 PASSED = "Passed: every stored verdict follows from the stored rows."
 REMEDY = (
@@ -18,53 +19,53 @@ REMEDY = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoreOption:
+    """The results store."""
+
+    results: Path | None = setting(
+        "folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+        metavar="DIR",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inputs(StoreOption):
+    """What outcomes are computed from: cache, checkout and results store."""
+
+    fresh: bool = setting(
+        "compute every outcome again; by default the cache has those of the same claims, rows and "
+        "code",
+        False,
+    )
+    root: Path = setting("top folder of the checkout (default: this one)", ROOT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(JsonOption, Inputs):
+    """The options of `verify`."""
+
+    only: str | None = setting(
+        "evaluate this claim alone, such as A3, and print its limit and every measure",
+        metavar="ID",
+    )
+    write: bool = setting("store the verdicts in data/claims/verdicts.csv", False)
+
+
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "verify",
         "evaluate every claim of data/claims from the stored rows, and compare with the stored "
         "verdicts; the exit status is 1 if one differs",
         examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
         act=act,
-    )
-    add_json(parser)
-    parser.add_argument(
-        "--only",
-        metavar="ID",
-        help="evaluate this claim alone, such as A3, and print its limit and every measure",
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="store the verdicts in data/claims/verdicts.csv"
-    )
-    add_inputs(parser)
-
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Declare what outcomes are computed from: cache, checkout and results store."""
-    parser.add_argument(
-        "--fresh",
-        action="store_true",
-        help="compute every outcome again; by default the cache has those of the same claims, rows "
-        "and code",
-    )
-    parser.add_argument(
-        "--root", type=Path, default=ROOT, help="top folder of the checkout (default: this one)"
-    )
-    add_results(parser)
-
-
-def add_results(parser: argparse.ArgumentParser) -> None:
-    """Declare the results store."""
-    parser.add_argument(
-        "--results",
-        metavar="DIR",
-        type=Path,
-        help="folder of the results store (default: MNMT_REPRO_RESULTS, else data/results)",
+        options=VerifyOptions,
     )
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: VerifyOptions) -> int:
     """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
     from mnmt_repro.errors import InputError, tell
     from mnmt_repro.papers import claims
@@ -93,14 +94,14 @@ def act(options: argparse.Namespace) -> int:
     stored = claims.read_stored(options.root)
     if options.only:
         stored = stored[stored["claim"] == verdicts[0].claim.id]
-    found = claims.differences(verdicts, stored)
-    for claim, difference in found.items():
+    wrong = claims.differences(verdicts, stored)
+    for claim, difference in wrong.items():
         print(f"{claim}: {difference}", file=sys.stderr)
-    if found:
-        tell(outcome(found), REMEDY)
+    if wrong:
+        tell(outcome(wrong), REMEDY)
     elif not options.json:
         print(f"The stored verdict of {options.only} agrees." if options.only else PASSED)
-    return 1 if found else 0
+    return 1 if wrong else 0
 
 
 def outcome(wrong: Mapping[str, str]) -> str:

@@ -17,8 +17,7 @@ from sphinx_external_toc.parsing import parse_toc_yaml
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.errors import InputError, remedy
 from mnmt_repro.papers.pages.attachments import attach_files
 from mnmt_repro.papers.pages.executed import PARAMETERS, TYPESET, executed_pages
 from mnmt_repro.papers.pages.lessons import trains, with_outputs

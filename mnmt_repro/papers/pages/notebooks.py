@@ -17,8 +17,7 @@ import yaml
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.option_fields import remedy
+from mnmt_repro.errors import InputError, remedy
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
 KERNEL_STARTS = 3  # Jupyter picks free ports before its kernel opens them; others may be faster

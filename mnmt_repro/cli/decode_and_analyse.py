@@ -27,7 +27,7 @@ def work_through(
     needs: Callable[[RunSpec], Iterable[RunSpec]],
     verb: str,
     work: Callable[..., dict[str, Any]],
-    given: Callable[[RunSpec], tuple[Any, ...]],
+    arguments: Callable[[RunSpec], tuple[Any, ...]],
     store: Callable[[dict[str, Any]], object],
 ) -> int:
     """Do some work with the checkpoint of each finished run, and store what comes of it.
@@ -46,7 +46,7 @@ def work_through(
     verb
         What is done: ``"decode"``.
     work
-        Done for a run, its folder, what the store says of it, and what is `given` for it; see
+        Done for a run, its folder, what the store says of it, and `arguments` of it; see
         `runs.decoding.decode`.
 
     Returns
@@ -90,7 +90,7 @@ def work_through(
 
     def job(spec: RunSpec) -> Callable[[], dict[str, Any]]:
         about = (options.runs / spec.run_id, stored[spec.run_id])
-        return partial(work, spec, *about, *given(spec), device=options.device)
+        return partial(work, spec, *about, *arguments(spec), device=options.device)
 
     with process_pool(options.workers) as executor:
         failures = sweep(
@@ -158,7 +158,7 @@ def analyse_runs(
         needs=lambda spec: with_parents([spec]),
         verb="analyse",
         work=analyse_and_score,
-        given=lambda spec: (analysed.get(spec.run_id, ()), spec.run_id in scored),
+        arguments=lambda spec: (analysed.get(spec.run_id, ()), spec.run_id in scored),
         store=store,
     )
 
@@ -206,7 +206,7 @@ def decode_runs(
         needs=lambda spec: [spec],
         verb="decode",
         work=partial(decode, bleurt=options.bleurt),
-        given=lambda spec: (sentences,),
+        arguments=lambda spec: (sentences,),
         store=lambda content: results.write_decoding(content, root=options.results),
     )
 
