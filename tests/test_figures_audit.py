@@ -9,7 +9,6 @@ import pytest
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.audit import score_chart
 from mnmt_repro.papers.effects import audit
 from mnmt_repro.papers.effects.audit import tables
 from mnmt_repro.papers.effects.audit.checks import check
@@ -357,16 +356,11 @@ def test_the_levels_of_table_7() -> None:
     assert not (cuts[names] == [5, 8, 10, 2]).all(axis=1).any()
 
 
-def test_the_chart_has_every_disagreement_about_scores() -> None:
+def test_disagreements_about_scores_are_more_than_rounding() -> None:
     found = audit.disagreements()
     scores = audit.score_disagreements(found)
     assert len(scores) == 25 and not scores["cell"].duplicated().any()
-    others = found.drop(scores.index)
-    assert set(others["check"]) == {
+    assert set(found.drop(scores.index)["check"]) == {
         "languages", "compute and recovery", "ablations", "parameter counts",
     }  # fmt: skip
     assert (scores["difference"].abs() > scores["tolerance"]).all()
-    spec = score_chart(scores).to_dict()
-    drawn = spec["datasets"][spec["concat"][0]["layer"][4]["data"]["name"]]
-    assert len(drawn) == 25  # none of which rounding explains
-    assert all(row["low"] * row["high"] > 0 for row in drawn)

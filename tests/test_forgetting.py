@@ -1,4 +1,4 @@
-"""Frames and charts of what training changes in old weights, on analyses made up by hand."""
+"""Frames of what training changes in old weights, on analyses made up by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.papers.charts.forgetting import SIDES, fisher_chart, forgotten_chart, moved_chart
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions
 from mnmt_repro.papers.effects import forgetting
 from mnmt_repro.results.analyses import ANALYSIS_COLUMNS
@@ -244,32 +243,6 @@ def test_provenance_is_of_the_runs_that_are_drawn() -> None:
     assert drawn("moved", "software25-table3") == [*wide, "Mt25-wide, no up-sampling-1"]
     assert drawn("substituted", "software25-main") == ["Mt25, full recipe-1"]
     assert len(drawn("fisher", "software25-table11")) == 3
-
-
-def marks(spec: dict[str, Any]) -> set[str]:
-    """All marks of a chart, however deep."""
-    inside = [each for key in ("layer", "hconcat") for each in spec.get(key, [])]
-    inside += [spec["spec"]] if "spec" in spec else []
-    mark = spec.get("mark")
-    here = {mark["type"] if isinstance(mark, dict) else mark} if mark else set()
-    return here.union(*map(marks, inside))
-
-
-def test_charts_are_what_they_should_be() -> None:
-    chart = forgotten_chart(forgetting.forgotten(substituted(), "Mt25-wide")).to_dict()
-    assert marks(chart) == {"line", "point"}
-    assert [panel["title"] for panel in chart["hconcat"]] == list(SIDES)
-    order = chart["hconcat"][0]["layer"][0]["encoding"]["y"]["sort"]
-    assert order[0] == "French" and "Zulu *" in order and "Marathi" in order
-    chart = moved_chart(forgetting.moved(moved())).to_dict()
-    assert [panel["title"] for panel in chart["hconcat"]] == ["encoder", "decoder"]
-    assert chart["hconcat"][0]["encoding"]["x"]["sort"] == ["L2", "L10"]
-    bins, lines = forgetting.fisher(fisher()), forgetting.thresholds(fisher())
-    chart = fisher_chart(bins, lines).to_dict()
-    assert marks(chart) == {"bar", "rule", "text"}
-    drawn = [row for rows in chart["datasets"].values() for row in rows if "left" in row]
-    assert drawn[0]["left"] == pytest.approx(1e-9 / math.sqrt(10))
-    assert drawn[-1]["right"] == pytest.approx(1e-8 * math.sqrt(10))
 
 
 def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() -> None:

@@ -14,9 +14,9 @@ Figures 8, 19                    `quality.score_against_loss` (left), `quality.s
 Figure 20                        `three_pairs.figure_20`
 Appendix A, Appendix G           `sizes.sizes_chart`; `convergence`
 Paper B
-Figures 1, 2                     `upgrade_pictures`
-Figures 3, 5, 6                  `forgetting.forgotten_chart`, `moved_chart`, `fisher_chart`
-Figure 4, Table 1                `upgrades.quality_chart`, `upgrades.lead_chart`
+Figures 1, 2                     `upgrade_pictures.boxes`
+Figures 3, 5, 6                  `forest.forest`, `lines.lines`
+Figure 4, Table 1                `lines.lines`, `upgrades.lead_chart`
 Tables 3 to 8, 11                `forest.gains_forest`
 ===============================  ==================================================================
 """

@@ -136,7 +136,7 @@ def _panel(
         low, high = interval
         band = base.mark_area(opacity=0.15, clip=True)
         layers.append(band.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
-    few = dots is None and curves.groupby(by).size().max() <= 12
+    few = dots is None and bool(curves.groupby(by).size().max() <= 12)
     line = base.mark_line(clip=True, point=few)
     layers.append(line.encode(axis_x, axis_y, colour, dash, tooltip=tooltip, detail=f"{by}:N"))
     if dots is not None:

@@ -6,6 +6,7 @@ Both read the stored verdicts, so that no page types a number or an outcome.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 import pandas as pd
 from IPython.display import Markdown
@@ -49,7 +50,10 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
             raise InputError(f"{claim}: write at most {MOST_WORDS} words: {sentence}")
     row, of = headline(stored, claim), claims_by_id()[claim]
     sentence = sentences.get(row["verdict"], f"{of.title}: {row['verdict']} by our runs.")
-    numbers = {end: written(row["measure"], row[end], claim) for end in ("value", "low", "high")}
+    numbers = {  # whose direction the sentence says in words
+        end: written(row["measure"], row[end], claim).removeprefix("+")
+        for end in ("value", "low", "high")
+    }
     text = sentence.format(**numbers, limit=limit_written(row["measure"], of))
     return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
 
@@ -79,8 +83,9 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row.get("sizes"):
         where += f", models of {row['sizes']} parameters"
+    claimed = escape(paper or of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
-        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{paper or of.statement} ({of.where})",
+        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
         "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
     }
