@@ -48,7 +48,7 @@ def linked(page: Path) -> set[str]:
         found |= {letter for letter, url in PAPER_LINKS.items() if url in source}
         found |= {letter for letter in PAPER_LINKS if f"PAPER_LINKS['{letter}']" in source}
         found |= {letter for letter, key in CITED.items() if f"`{key}`" in source}
-        found |= set(re.findall(r"\banswer\([^\"]*\"([AB])\d+\"", source))
+        found |= set(re.findall(r"\b(?:answer|three_lines)\([^\"]*\"([AB])\d+\"", source))
     return found
 
 
