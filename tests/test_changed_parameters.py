@@ -28,11 +28,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "book"
 FEW = 24  # refits
 CHANGED: dict[str, dict[str, Any]] = {
-    "methods/convergence-correction": {"skip": 0.2},
     "methods/corpora": {"generated": ["conlang-sim1"]},
     "methods/derivations": {"cohort": "webtech-en-defr"},
-    "methods/longer-training": {"test_set": "newstest21"},
-    "methods/runs": {"cohorts": [("webtech-en-defr", "eng-fra")]},
+    "methods/runs": {"early": "webtech-en-defr"},
     "paper-a/effective-fraction-panels": {"weight": 0.1},
     "paper-a/effective-parameters": {"cohort": "webtech-en-defr", "tier": "mini"},
     "paper-a/papers-scale": {"cohort": "slimpajama-half"},

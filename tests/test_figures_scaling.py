@@ -10,12 +10,7 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.charts.fractions import frontier_chart
-from mnmt_repro.papers.charts.loss_laws import (
-    coefficients_against_weight,
-    floor_chart,
-    loss_against_size,
-    reducible_against_size,
-)
+from mnmt_repro.papers.charts.grid_figures import floor_chart
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, held_out, quality, regime, scaling
 from mnmt_repro.papers.effects.exact_loss import (
@@ -208,20 +203,6 @@ def test_pages_hold_out_what_the_claims_hold_out():
         assert options[claim]["held_out_largest_sizes"] == sizes
 
 
-@pytest.mark.parametrize("draw", ["losses", "reducible", "coefficients", "frontier"])
-def test_every_chart_is_valid_vega_lite(draw):
-    points = exact()
-    fits = scaling.fit_pairs(points)
-    laws = fractions.fraction_fits(points)
-    chart = {
-        "losses": lambda: loss_against_size(points, scaling.joint_curves(points, fits)),
-        "reducible": lambda: reducible_against_size(scaling.reducible_loss(points, fits)),
-        "coefficients": lambda: coefficients_against_weight(scaling.coefficient_table(fits)),
-        "frontier": lambda: frontier_chart(laws, points),
-    }[draw]()
-    assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
-
-
 def test_the_band_of_a_frontier_is_a_ring_about_its_curve():
     points = exact()
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(points))
@@ -253,31 +234,6 @@ def test_end_slope_is_the_change_a_doubling_brings():
         }
     )
     assert regime.end_slopes(curves)["end_slope"].item() == pytest.approx(-0.1)
-
-
-def marks(chart) -> set[str]:
-    """Kinds of mark that a chart draws."""
-
-    def walk(node):
-        if isinstance(node, dict):
-            mark = node.get("mark")
-            if mark:
-                yield mark if isinstance(mark, str) else mark["type"]
-            for value in node.values():
-                yield from walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                yield from walk(value)
-
-    return set(walk(chart.to_dict()))
-
-
-def test_figure_14_has_no_bands():
-    table = scaling.coefficient_table(
-        scaling.fit_pairs(exact(pairs=("deu-eng",), weights=(0.5, 1)))
-    )
-    assert marks(coefficients_against_weight(table)) == {"area", "line", "point"}
-    assert marks(coefficients_against_weight(table, bands=False)) == {"line", "point"}
 
 
 def test_fractions_of_laws_that_are_not_identified_are_left_out():

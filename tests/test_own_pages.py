@@ -73,7 +73,7 @@ def test_three_pages_draw_an_own_store(store: Path, tmp_path: Path) -> None:
             )
             for kind in ("text/html", "text/markdown")
         )
-        assert "not of these runs" in said and "nan" not in said
+        assert "not of those drawn here" in said and "nan" not in said
         assert "tier own · corpus own" in html
         published = [base64.b64decode(each).decode() for each in _CSV.findall(html)]
         assert any("eng-xho" in each or "English→Xhosa" in each for each in published), done.name

@@ -158,44 +158,6 @@ def test_without_a_law_it_is_said_why() -> None:
     assert errors.loc["score", "error"].isna().all()
     assert errors.loc["score", "why"].str.contains("falls with size").all()
     assert errors.loc["loss", "error"].notna().all()
-    laws = fraction_fits(points, column="score", metric="chrf")
-    assert "English→German: the score falls with size" in charts.why_no_frontier(laws)
-    one = {"eng-deu": laws["eng-deu"]}
-    assert charts.why_no_frontier(one) == "a frontier needs two decoded pairs, there are 1"
-
-
-def test_the_frontier_passes_through_exact_points() -> None:
-    points = quality.observed_scores(scored(), "chrf")
-    spec = charts.score_frontier(
-        fraction_fits(points, column="score", metric="chrf"), points, "chrf"
-    ).to_dict()
-    drawn = [pd.DataFrame(rows) for rows in spec["datasets"].values()]
-    (curves,) = (each for each in drawn if "place" in each and each["place"].min() > 0)
-    assert len(drawn) == 3  # the band, the curves and the dots
-    half = curves[np.isclose(curves["eng-deu"], curves["eng-fra"], atol=1e-6)]
-    # At equal weights both pairs score alike, at every size.
-    assert len(half) == len(SIZES)
-    expected = [law(0.5, n) for n in half["n"]]
-    np.testing.assert_allclose(half["eng-deu"], expected, rtol=1e-4)
-
-
-def test_every_chart_is_valid_vega_lite() -> None:
-    points = quality.observed_scores(scored(), "chrf")
-    left = charts.score_against_loss(points, "chrf").to_dict()
-    assert left["hconcat"][0]["layer"][-1]["encoding"]["y"]["title"] == "chrF"
-    few = points[(points["p"] == 0.5) & (points["n"] == points["n"].min())]
-    alone = charts.score_against_loss(few, "chrf").to_dict()  # one cell: no line
-    assert len(alone["hconcat"][0]["layer"]) == 1
-    errors = quality.score_errors(points, "chrf")
-    drawn = charts.held_out_chart(errors, "chrf").to_dict()
-    found = [row for rows in drawn["datasets"].values() for row in rows]
-    assert {row["label"] for row in found if "label" in row} == {
-        f"{language}, {measure}"
-        for language in ("German", "French")
-        for measure in ("chrF", "test loss")
-    }
-    assert {row["series"] for row in found if "series" in row} == {"the law", "the nearest run"}
-    charts.held_out_chart(errors.assign(error=np.nan, low=np.nan, high=np.nan), "chrf").to_dict()
 
 
 def test_a_page_says_in_one_sentence_what_is_missing() -> None:

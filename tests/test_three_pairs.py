@@ -8,7 +8,6 @@ import pytest
 from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts import three_pairs as charts
 from mnmt_repro.papers.effects import three_pairs
 from mnmt_repro.papers.effects.cells import mean_losses
 from mnmt_repro.papers.effects.intervals import root_mean_square
@@ -228,24 +227,3 @@ def test_the_interval_of_a_root_mean_square() -> None:
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.1 / np.sqrt(800), rel=0.15)
     assert found.value == pytest.approx(0.1)
     assert found.low < 0.1 < found.high
-
-
-def test_charts_are_valid() -> None:
-    laws = three_pairs.pair_laws(two_pair_points())
-    cells = three_pairs.mixture_cells(three_pair_rows())
-    lines = three_pairs.law_lines(laws, cells)
-    single = lines[(lines["pair"] == "eng-deu") & (lines["p"] == 0.5)]
-    assert single["loss"].iloc[0] == pytest.approx(truth(0.5, SIZES[0]), rel=1e-3)
-    drawn = charts.figure_20(cells, lines).to_dict()
-    weights = {row["p"] for rows in drawn["datasets"].values() for row in rows}
-    assert weights == {0.1, 0.25, 0.333, 0.5, 0.8}
-    charts.figure_20(cells, three_pairs.law_lines({}, cells)).to_dict()
-    ratios = three_pairs.same_share(cells, two_pair_points())
-    drawn = charts.company(ratios, 0.01).to_dict()
-    labels = {row["row"] for rows in drawn["datasets"].values() for row in rows if "row" in row}
-    assert "German beside French,|Chinese joins" in labels and len(labels) == 3
-    assert len(charts.company(ratios, np.nan).to_dict()["layer"]) == 3
-    assert set(charts.with_names(ratios)["beside"]) == {
-        "English→{German, Chinese}",
-        "English→{German, French}",
-    }

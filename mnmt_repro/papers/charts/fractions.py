@@ -106,27 +106,6 @@ def frontier_chart(
     ).properties(width=440, height=400)
 
 
-def frontiers(
-    forms: Mapping[Form, Mapping[str, FractionFit]], points: pd.DataFrame
-) -> alt.HConcatChart:
-    """Figures 7 and 18, right, side by side: `frontier_chart` with Eq. 12 and with Eq. 13.
-
-    Parameters
-    ----------
-    forms
-        From `analysis.fractions.both_forms`.
-    """
-    titles: dict[Form, str] = {
-        "eq12": "Eq. 12, three coefficients",
-        "eq13": "Eq. 13, a straight line",
-    }
-    panels = [
-        frontier_chart(forms[form], points).properties(title=title, width=260, height=260)
-        for form, title in titles.items()
-    ]
-    return alt.hconcat(*panels).resolve_scale(color="shared", x="shared", y="shared")
-
-
 def form_chart(fits: PairFits, laws: Mapping[Form, Mapping[str, FractionFit]]) -> alt.HConcatChart:
     """Figures 7 and 18, left: fractions of the joint law (dots, 95 %) and both forms of f̂.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.display import Figure, Table, show, show_table
+from mnmt_repro.papers.charts.forest import forest
 from mnmt_repro.papers.charts.lines import lines
-from mnmt_repro.papers.charts.loss_laws import coefficients_against_weight
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
@@ -57,31 +58,40 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
     )
 
 
-def coefficient_figure(grid: LossGrid) -> Figure:
+PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
+
+
+def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
-    As in the paper, Figure 14 has no bands; its CSV has the standard deviations.
+    Bands are one standard deviation of refits under 1 % noise (footnote 5).
     """
     table = scaling.coefficient_table(grid.fits)
-    bands = _number(grid, "coefficients") != 14
+    alone = table.assign(law=table["pair"].map(pair_name))
+    joint = alone.assign(law=alone["law"] + ", one law", value=alone["joint"], low=None, high=None)
+    both = pd.concat([alone, joint.astype({"low": float, "high": float})], ignore_index=True)
+    chart = lines(
+        both.assign(parameter=both["parameter"].map(PARAMETERS)),
+        "p",
+        "value",
+        by="law",
+        panel="parameter",
+        interval=("low", "high"),
+        dashed=set(joint["law"]),
+        titles={"p": "weight p", "value": ""},
+        shared=False,
+        columns=3,
+        height=260,
+    )
     return show(
-        coefficients_against_weight(table, bands=bands),
+        chart,
         name=f"coefficients-{_key(grid)}",
-        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, "
-        f"{'with' if bands else 'without'} bands of one standard deviation; the joint law's "
-        "coefficients are dashed.",
+        alt=f"Exponent, factor and irreducible loss against weight, {grid.name}, with bands of one "
+        "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption="With an irreducible loss for each weight, the exponent goes "
-        f"{exponents_alone(grid)} as p falls from 1 to its smallest value.",
-    )
-
-
-def exponents_alone(grid: LossGrid) -> str:
-    """From which exponent to which the laws of one weight go as the weight falls, for each pair."""
-    return " and ".join(
-        f"from {alone[max(alone)].alpha:.2g} to {alone[min(alone)].alpha:.2g} ({pair_name(pair)})"
-        for pair, (alone, _) in sorted(grid.fits.items())
+        caption=f"{label(grid, 'coefficients')}. α and L∞ trade off; β rises as the weight falls.",
+        folded=folded,
     )
 
 
@@ -114,3 +124,26 @@ def _key(grid: LossGrid) -> str:
 def _number(grid: LossGrid, kind: str) -> int | None:
     place = "indomain" if grid.test_set == "indomain" else "news"
     return NUMBERS.get((grid.cohort, place), {}).get(kind)
+
+
+def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
+    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
+    exact = float(floors["exact"].iloc[0])
+    return forest(
+        pd.DataFrame(
+            {
+                "label": floors["cohort"].str.removeprefix("conlang, ")
+                + ", "
+                + floors["pair"].str.replace("language ", "")
+                + ": "
+                + floors["law"].str.partition(" (")[0],
+                "series": floors["errors"] + " errors",
+                "value": floors["fitted L∞"],
+                "low": floors["low"],
+                "high": floors["high"],
+            }
+        ),
+        "fitted irreducible loss (nats per token)",
+        marks={"exact": exact},
+        domain=(0, 2.5 * exact),
+    )

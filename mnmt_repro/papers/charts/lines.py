@@ -13,7 +13,8 @@ from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain, size_la
 from mnmt_repro.papers.cohorts.names import pair_name
 
 LABEL_GAP = 14  # pixels between the labels of two lines
-WIDE = 760  # pixels of all panels of a row, labels aside
+WIDE = 890  # pixels of a row of panels with all that is beside them
+AXIS, LETTER, SPACING = 45, 7, 30  # pixels of a vertical axis, of a letter, and between panels
 
 
 def lines(
@@ -32,6 +33,7 @@ def lines(
     marks: Mapping[str, float] | None = None,
     diagonal: bool = False,
     domain: tuple[float, float] | None = None,
+    shared: bool = True,
     columns: int = 2,
     height: int = 300,
 ) -> alt.ConcatChart:
@@ -64,30 +66,38 @@ def lines(
         Whether a dotted line shows where `x` and `y` are equal.
     domain
         Of the vertical axis; what lies beyond is cut off. By default all is shown.
+    shared
+        Whether all panels have one vertical range.
     columns, height
         Panels beside one another, and the height of one in pixels.
     """
-    titles = titles or {}
+    titles = {x: x, y: y} | dict(titles or {})
     curves = curves.dropna(subset=[x, y]).reset_index(drop=True)
     names = list(dict.fromkeys(curves[by]))
     colour = _colour(by, names)
+    kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
+    dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
-    seen = [frame[[x, y]] for frame in (curves, dots, printed) if frame is not None]
-    drawn = pd.concat(seen)
-    ends = domain or _ends([*drawn[y], *(marks or {}).values()], log=y in log)
-    width = WIDE // min(columns, len(groups)) - 60
+    frames = [frame for frame in (curves, dots, printed) if frame is not None]
+    across = min(columns, len(groups))
+    label = LETTER * max(len(_label(by, name)) for name in names)
+    width = (WIDE - SPACING * (across - 1)) // across - AXIS - label
     charts = []
-    for name, own in groups:
+    for place, (name, own) in enumerate(groups):
         at = [
             None if f is None else f if not panel else f[f[panel] == name] for f in (dots, printed)
         ]
+        inside = frames if shared or not panel else [f[f[panel] == name] for f in frames]
+        heights = [*pd.concat([f[[y]] for f in inside])[y], *(marks or {}).values()]
+        ends = domain or _ends(heights, log=y in log)
+        named = titles if place % columns == 0 else titles | {y: ""}
         chart = _panel(
-            own, x, y, by, *at, colour=colour, interval=interval, dashed=dashed, log=log, ends=ends,
-            titles=titles, marks=marks or {}, diagonal=diagonal, height=height,
+            own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
+            titles=named, marks=marks or {}, diagonal=diagonal, height=height,
         )  # fmt: skip
         title = pair_name(str(name)) if panel == "pair" else plain(str(name))
         charts.append(chart.properties(title=title, width=width, height=height))
-    return alt.concat(*charts, columns=columns, spacing=30)
+    return alt.concat(*charts, columns=columns, spacing=SPACING)
 
 
 def _panel(
@@ -100,7 +110,7 @@ def _panel(
     *,
     colour: alt.Color,
     interval: tuple[str, str] | None,
-    dashed: Collection[object],
+    dash: alt.StrokeDash,
     log: Collection[str],
     ends: Sequence[float],
     titles: Mapping[str, str],
@@ -109,15 +119,12 @@ def _panel(
     height: int,
 ) -> alt.LayerChart | alt.FacetChart:
     down = _scale(y, log, domain=list(ends), nice=False)
-    axis_y = alt.Y(f"{y}:Q", title=titles.get(y, y), scale=down)
+    axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down)
     sizes = alt.Axis(labelExpr=size_labels(), tickCount=5) if x in log else alt.Axis(tickCount=6)
     axis_x = alt.X(
-        f"{x}:Q", title=titles.get(x, x), scale=_scale(x, log, nice=False, padding=8), axis=sizes
+        f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
     )
     tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
-    names = list(dict.fromkeys(curves[by]))
-    kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
-    dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     layers: list[alt.Chart] = []
     if diagonal:
         span = curves[x]
@@ -197,15 +204,19 @@ def label_places(
         placed[1:] += push
         placed = np.clip(placed, low, high)
     names = last[by]
-    words = {"p": "p = {:g}".format, "n": "{:,.0f}".format}.get(by, lambda each: plain(str(each)))
     return pd.DataFrame(
         {
             by: names.to_list(),
             x: last[x].to_list(),
-            "label": names.map(words).to_list(),
+            "label": [_label(by, name) for name in names],
             "label_y": [back(each) for each in placed],
         }
     )
+
+
+def _label(by: str, name: Any) -> str:
+    form = {"p": "p = {:.2g}", "n": "{:,.0f}"}.get(by)
+    return form.format(name) if form else plain(str(name))
 
 
 def _ends(values: Sequence[float], *, log: bool) -> tuple[float, float]:

@@ -24,6 +24,8 @@ PAPER_LINKS = {
 """Where each paper can be read."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
+DRAWN = ("conlang-steady",)
+"""Cohorts that pages draw by default."""
 
 
 def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Markdown:
@@ -45,20 +47,32 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
     InputError
         When the claim has no stored verdict, or a sentence has more than `MOST_WORDS` words.
     """
-    for sentence in sentences.values():
-        if len(sentence.split()) > MOST_WORDS:
-            raise InputError(f"{claim}: write at most {MOST_WORDS} words: {sentence}")
     row, of = headline(stored, claim), claims_by_id()[claim]
-    sentence = sentences.get(row["verdict"], f"{of.title}: {row['verdict']} by our runs.")
     numbers = {  # whose direction the sentence says in words
         end: written(row["measure"], row[end], claim).removeprefix("+")
         for end in ("value", "low", "high")
     }
-    text = sentence.format(**numbers, limit=limit_written(row["measure"], of))
+    numbers["limit"] = limit_written(row["measure"], of)
+    every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
+    return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
+
+
+def sentence(text: str) -> Markdown:
+    """The sentence that answers a page's question.
+
+    Raises
+    ------
+    InputError
+        When it has more than `MOST_WORDS` words.
+    """
+    if len(text.split()) > MOST_WORDS:
+        raise InputError(f"write at most {MOST_WORDS} words: {text}")
     return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
 
 
-def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "") -> Markdown:
+def three_lines(
+    stored: pd.DataFrame, claim: str, *others: str, drawn: str | None = None
+) -> Markdown:
     """What the paper claims, what we measure, and how sure it is; then the badges of the page.
 
     Parameters
@@ -67,8 +81,9 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
         From `claims.read_stored`.
     claim, others
         The page's main claim, and further ones that only get their badges.
-    paper
-        What the paper claims, in place of the claim's statement.
+    drawn
+        The cohort that the page draws, empty for own runs. A sentence is added where the page's
+        default cohort is another, since the verdicts are those of our runs.
 
     Raises
     ------
@@ -83,7 +98,7 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row.get("sizes"):
         where += f", models of {row['sizes']} parameters"
-    claimed = escape(paper or of.statement, quote=False)  # which may name a piece such as <unk>
+    claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
         "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
@@ -92,4 +107,6 @@ def three_lines(stored: pd.DataFrame, claim: str, *others: str, paper: str = "")
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     beside = " ".join(badge(stored, each).to_html() for each in others)
     also = f"\n\nAlso on this page: {beside}" * bool(beside)
+    if drawn is not None and drawn not in DRAWN:
+        also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')

@@ -1,0 +1,117 @@
+"""The charts that pages share, and how a page opens: each is drawn, and says what it must."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import altair
+import numpy as np
+import pandas as pd
+import pytest
+from stored_claims import made_claim, made_verdict, stored_table
+
+from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts import opening, verdicts
+from mnmt_repro.papers.charts.forest import forest
+from mnmt_repro.papers.charts.lines import LABEL_GAP, label_places, lines
+
+ESTIMATES = pd.DataFrame(
+    {
+        "label": ["a", "b", "a", "b"],
+        "series": ["x", "x", "y", "the paper"],
+        "value": [1.0, 2.0, 3.0, 4.0],
+        "low": [0.5, 1.0, 2.0, math.nan],
+        "high": [1.5, 9.0, 4.0, math.nan],
+        "clear": [True, False, True, True],
+    }
+)
+CURVES = pd.DataFrame(
+    [
+        {"pair": pair, "p": p, "n": n, "loss": 20 * p**-0.1 * n**-0.3, "low": 0.1, "high": 9.0}
+        for pair in ("eng-deu", "eng-fra")
+        for p in (0.05, 0.95, 1.0)
+        for n in np.geomspace(1e3, 1e6, 13)
+    ]
+)
+
+
+def marks(chart: altair.TopLevelMixin) -> set[str]:
+    """Kinds of mark that a chart draws; altair checks it against the schema on the way."""
+
+    def walk(node: object) -> set[str]:
+        if isinstance(node, dict):
+            mark = node.get("mark")
+            own = {mark["type"]} if isinstance(mark, dict) else set()
+            return own.union(*map(walk, node.values()))
+        return set().union(*map(walk, node)) if isinstance(node, list) else set()
+
+    return walk(chart.to_dict())
+
+
+def test_a_forest_has_a_row_a_label_and_cuts_intervals_at_its_domain() -> None:
+    chart = forest(ESTIMATES, "ratio", log=True, marks={"3": 3.0}, domain=(0.7, 5))
+    assert marks(chart) == {"rule", "point", "text"}
+    (panel,) = chart.to_dict()["concat"]
+    rows = pd.DataFrame(chart.to_dict()["datasets"][panel["layer"][1]["data"]["name"]])
+    assert (rows["low"].min(), rows["high"].max()) == (0.7, 5)
+    assert panel["layer"][2]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
+    grouped = ESTIMATES.assign(group=["g", "g", "h", "h"])
+    assert [p["title"] for p in forest(grouped, "t", columns=2).to_dict()["concat"]] == ["g", "h"]
+
+
+def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
+    chart = lines(
+        CURVES,
+        "n",
+        "loss",
+        by="p",
+        panel="pair",
+        dots=CURVES[::4],
+        printed=CURVES[:1],
+        interval=("low", "high"),
+        dashed=[1.0],
+        log=["n", "loss"],
+        marks={"noise": 2.0},
+    )
+    assert marks(chart) == {"line", "point", "area", "rule", "text"}
+    titles = [panel["title"] for panel in chart.to_dict()["concat"]]
+    assert titles == ["English→German", "English→French"]
+    plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
+    assert marks(plain) == {"line", "text"}
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_labels_of_lines_that_end_together_stand_apart_inside_the_panel(log: bool) -> None:
+    ends, height = (1.0, 3.0), 200
+    curves = pd.DataFrame({"n": 1.0, "loss": [1.0, 1.01, 1.02, 3.0], "way": list("abcd")})
+    places = label_places(curves, "n", "loss", "way", ends=ends, log=log, height=height)
+    y = np.log(places["label_y"] / ends[0]) / np.log(3) if log else (places["label_y"] - 1) / 2
+    assert np.diff(y).min() * height >= LABEL_GAP - 0.1
+    assert y.between(-1e-9, 1 + 1e-9).all() and list(places["label"]) == list("abcd")
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """One claim that asks for at least 3, of which 4 (3.5 to 4.5) was measured."""
+    claim = made_claim(measure="capacity")
+    monkeypatch.setattr(verdicts, "claims_by_id", lambda: {"Z1": claim})
+    monkeypatch.setattr(opening, "claims_by_id", lambda: {"Z1": claim})
+    monkeypatch.setitem(opening.PAPER_LINKS, "Z", "https://example.org")
+    return stored_table(tmp_path, made_verdict(claim, headline=(4.0, 3.5, 4.5)))
+
+
+def test_a_page_opens_with_the_sentence_of_its_verdict(stored: pd.DataFrame) -> None:
+    sentences = {"reproduced": "Yes: {value}, and not {limit}.", "undecided": "Open."}
+    assert "Yes: 4 times, and not at least 3 times." in opening.says(stored, "Z1", sentences).data
+    other = opening.says(stored, "Z1", {"undecided": "Open."})
+    assert "x: reproduced by our runs." in other.data
+    with pytest.raises(InputError, match="at most 25 words"):
+        opening.says(stored, "Z1", {"undecided": "word " * 26})
+
+
+def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFrame) -> None:
+    text = opening.three_lines(stored, "Z1").data
+    assert "[Paper Z](https://example.org)" in text
+    assert "4.0 times (3.5 to 4.5)" in text and "4 seeds" in text
+    assert "How sure" in text and 'data-verdict="reproduced"' in text
