@@ -23,7 +23,6 @@ CHANGED: dict[str, dict[str, Any]] = {
     "paper-a/translation-quality": {"metric": "bleu"},
     "paper-b/ablations": {"test_set": "indomain-3words"},
     "paper-b/forgetting": {"model": "Mt25"},
-    "paper-b/groupings": {"test_set": "indomain-3words"},
     "paper-b/recipe": {"tier": "mini"},
     "paper-b/upgrade-against-scratch": {"cohort": "software25-full"},
 }

@@ -9,7 +9,6 @@ import pytest
 from software25_store import write_store
 
 from mnmt_repro import results
-from mnmt_repro.papers.charts.upgrades import added_language_chart
 from mnmt_repro.papers.cohorts.conlang_upgrade import SIMILAR
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import updates_saved
@@ -42,15 +41,6 @@ def test_the_upgraded_model_is_compared_with_all_others(losses: pd.DataFrame) ->
     assert added["gain, %"] == pytest.approx(35) and pd.isna(added["forgotten, %"])
     old = table.loc[(0.0, "old, language A", 0.1)]
     assert old["forgotten, %"] == pytest.approx(120) and old["gain, %"] == pytest.approx(-10)
-
-
-def test_the_chart_has_a_panel_a_model(losses: pd.DataFrame) -> None:
-    panels = added_language_chart(losses).to_dict()["hconcat"]
-    assert [panel["title"] for panel in panels] == [
-        ["from scratch", "100% of updates"],
-        ["upgraded", "10% of updates"],
-        ["upgraded", "30% of updates"],
-    ]
 
 
 def test_without_rows_it_says_so(tmp_path: Path) -> None:

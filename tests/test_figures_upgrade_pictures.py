@@ -28,13 +28,13 @@ def test_every_layer_of_the_wider_model_has_as_many_new_units_as_old_ones() -> N
         OLD: {"size": 24, "sum": 24 * 4096},
         NEW: {"size": 24, "sum": 24 * 4096},
     }
-    assert (wide["right"].max(), wide["left"].min()) == (0.5, -0.5)
+    assert (wide["right"].max(), wide["left"].min()) == (1.0, 0.0)
     assert set(table.loc[table["model"] == "M20", "part"]) == {OLD}
 
 
 def test_the_blocks_of_figure_2_fill_both_matrices() -> None:
     table = pictures.blocks(PAPER)
-    entries = (table["rows"] * table["columns"]).groupby(table["matrix"]).sum()
+    entries = (table["rows"] * table["columns"]).groupby(table["panel"]).sum()
     assert entries.to_dict() == {"up": 8192 * 1024, "out": 1024 * 8192}
     assert dict(zip(table["block"], table["rate"], strict=True)) == {"M1": 0.5, "M2": 1.0}
 
@@ -64,15 +64,13 @@ def test_shares_of_new_parameters_follow_from_the_shapes() -> None:
     assert new["M20"] == 0
 
 
-@pytest.mark.parametrize("name", ["mini", "paper"])
-def test_charts_are_valid_at_every_tier(name: str) -> None:
-    tier = pictures.find_tier(name)
-    for chart in (
-        pictures.layers_chart(pictures.layers(tier)),
-        pictures.blocks_chart(pictures.blocks(tier)),
-        pictures.rates_chart(pictures.rates(tier, points=20)),
-    ):
-        assert chart.to_dict()["$schema"].startswith("https://vega.github.io/schema/vega-lite")
+def test_a_picture_has_a_panel_a_stack() -> None:
+    table = pictures.layers(pictures.find_tier("mini"))
+    spec = pictures.boxes(table, pixels=(90, 16)).to_dict()
+    assert [panel["title"] for panel in spec["concat"]][:2] == [
+        ["M20", "encoder"],
+        ["M20", "decoder"],
+    ]
 
 
 def test_a_tier_without_these_runs_is_told() -> None:

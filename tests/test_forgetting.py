@@ -1,4 +1,4 @@
-"""Frames and charts of what training changes in old weights, on analyses made up by hand."""
+"""Frames of what training changes in old weights, on analyses made up by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mnmt_repro.papers.charts.forgetting import fisher_chart, forgotten_chart, moved_chart
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions
 from mnmt_repro.papers.effects import forgetting
 from mnmt_repro.results.analyses import ANALYSIS_COLUMNS
@@ -231,12 +230,6 @@ def test_provenance_is_of_the_runs_that_are_drawn() -> None:
     assert drawn("moved", "software25-table3") == [*wide, "Mt25-wide, no up-sampling-1"]
     assert drawn("substituted", "software25-main") == ["Mt25, full recipe-1"]
     assert len(drawn("fisher", "software25-table11")) == 3
-
-
-def test_charts_are_valid() -> None:
-    forgotten_chart(forgetting.forgotten(substituted(), "Mt25-wide")).to_dict()
-    moved_chart(forgetting.moved(moved())).to_dict()
-    fisher_chart(forgetting.fisher(fisher()), forgetting.thresholds(fisher())).to_dict()
 
 
 def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() -> None:

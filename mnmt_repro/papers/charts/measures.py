@@ -51,7 +51,7 @@ def written(measure: str, value: float | None, claim: str = "") -> str:
     """
     if value is None or math.isnan(value):
         return "–"
-    number, sign, unit = _in_units(measure, value, claim)
+    number, sign, unit = _in_units(measure, float(value), claim)
     return f"{'+' * (sign == '+' and number > 0)}{_digits(number)}{unit}".replace("-", "−")
 
 

@@ -6,6 +6,7 @@ Both read the stored verdicts, so that no page types a number or an outcome.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 
 import pandas as pd
 from IPython.display import Markdown
@@ -47,7 +48,10 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
         When the claim has no stored verdict, or a sentence has more than `MOST_WORDS` words.
     """
     row, of = headline(stored, claim), claims_by_id()[claim]
-    numbers = {end: written(row["measure"], row[end], claim) for end in ("value", "low", "high")}
+    numbers = {  # whose direction the sentence says in words
+        end: written(row["measure"], row[end], claim).removeprefix("+")
+        for end in ("value", "low", "high")
+    }
     numbers["limit"] = limit_written(row["measure"], of)
     every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
     return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
@@ -94,8 +98,9 @@ def three_lines(
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row.get("sizes"):
         where += f", models of {row['sizes']} parameters"
+    claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
-        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{of.statement} ({of.where})",
+        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
         "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
     }

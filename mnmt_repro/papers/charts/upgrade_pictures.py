@@ -7,7 +7,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.theme import CATEGORIES, tips
+from mnmt_repro.papers.charts.theme import CATEGORIES
 from mnmt_repro.papers.cohorts.software25 import KINDS, SHARES
 from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, Tier, recipe
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -18,9 +18,6 @@ _TIERS = {tier.name: tier for tier in (MINI, PAPER)}
 TITLES: dict[Kind, str] = {"same": "M20", "wide": "wider", "deep": "deeper"}
 """A panel a shape; that of the old model is also that of Mt25."""
 _OLD, _NEW = "from the old model", "new"
-PIXELS = 42  # of the width of the model, in Figure 2
-
-_COLOUR = alt.Color("part:N", title=None).scale(domain=[_OLD, _NEW], range=list(CATEGORIES[:2]))
 
 
 def find_tier(name: str) -> Tier:
@@ -38,14 +35,14 @@ def find_tier(name: str) -> Tier:
 
 @framed()
 def layers(tier: Tier) -> Rows:
-    """Figure 1: every layer of each shape, with the old and the new hidden units of its block.
+    """Figure 1: the feed-forward block of every layer, of old and of new hidden units.
 
     Returns
     -------
     DataFrame
-        ``model, stack, place`` (from the bottom, 1 first), ``part, units, left, right`` (hidden
-        units, as a share of the widest block, about the middle) and ``old layer`` (from 1; NaN for
-        a new one).
+        ``panel`` (model and stack), ``model, stack, place`` (from the bottom, 1 first), ``part,
+        units``, ``old layer`` (from 1; NaN for a new one), and for `boxes` ``label, left, right``
+        (hidden units, as a share of the widest block) and ``low, high`` (places).
     """
     for kind in KINDS:
         config, d_ff = recipe(tier, kind), tier.model(kind).d_ff
@@ -54,55 +51,25 @@ def layers(tier: Tier) -> Rows:
         for stack, count in added.items():
             for place, old in enumerate(place_layers(tier.layers, count, at[stack]), start=1):
                 units = {_NEW: d_ff} if old is None else {_OLD: tier.d_ff, _NEW: d_ff - tier.d_ff}
-                start = -d_ff / 2
+                start = 0
                 for part, number in units.items():
                     if not number:
                         continue
                     yield {
+                        "panel": f"{TITLES[kind]}, {stack}",
                         "model": TITLES[kind],
                         "stack": stack,
                         "place": place,
                         "part": part,
                         "units": number,
+                        "old layer": None if old is None else old + 1,
+                        "label": "",
                         "left": start / (tier.wider * tier.d_ff),
                         "right": (start + number) / (tier.wider * tier.d_ff),
-                        "old layer": None if old is None else old + 1,
+                        "low": place - 0.9,
+                        "high": place - 0.1,
                     }
                     start += number
-
-
-def layers_chart(table: pd.DataFrame) -> alt.ConcatChart:
-    """Figure 1: encoder and decoder of each shape as stacks of feed-forward blocks.
-
-    Both stacks of a model stay together where a screen is narrow.
-
-    Parameters
-    ----------
-    table
-        From `layers`.
-    """
-    tallest = int(table["place"].max())
-    pairs = []
-    for model, whole in table.groupby("model", sort=False):
-        panels = []
-        for stack, group in whole.groupby("stack", sort=False):
-            boxes = group.assign(low=group["place"] - 0.9, high=group["place"] - 0.1)
-            panel = (
-                alt.Chart(boxes)
-                .mark_rect(stroke="white")
-                .encode(
-                    alt.X("left:Q", scale=alt.Scale(domain=[-0.5, 0.5]), axis=None),
-                    alt.X2("right:Q"),
-                    alt.Y("low:Q", scale=alt.Scale(domain=[0, tallest]), axis=None),
-                    alt.Y2("high:Q"),
-                    _COLOUR,
-                    tooltip=["model", "stack", "place", "part", "units", "old layer"],
-                )
-                .properties(title=[model, stack], width=90, height=16 * tallest)
-            )
-            panels.append(panel)
-        pairs.append(alt.hconcat(*panels, spacing=8))
-    return alt.concat(*pairs, columns=len(pairs), spacing=8).resolve_scale(color="shared")
 
 
 @framed()
@@ -112,8 +79,9 @@ def blocks(tier: Tier) -> Rows:
     Returns
     -------
     DataFrame
-        ``matrix, block, part, rows, columns``; ``left, right, low, high`` (in units of the width
-        of the model); ``begins as`` and ``rate``, the factor of its learning rate.
+        ``panel`` (the matrix), ``block, part, rows, columns``; ``begins as`` and ``rate``, the
+        factor of its learning rate; for `boxes` ``label, left, right, low, high`` (in units of the
+        width of the model).
     """
     config, d, half = recipe(tier, "wide"), tier.d_model, tier.d_ff
     extra = tier.model("wide").d_ff - half
@@ -122,8 +90,9 @@ def blocks(tier: Tier) -> Rows:
         for block, part, units in (("M1", _OLD, half), ("M2", _NEW, extra)):
             size = {"rows": d, "columns": d} | {along: units}
             low, left = (start, 0) if along == "rows" else (0, start)
+            rate = gamma_at(config.gamma_old if part == _OLD else config.gamma_new, 1)
             yield {
-                "matrix": matrix,
+                "panel": matrix,
                 "block": block,
                 "part": part,
                 **size,
@@ -132,43 +101,51 @@ def blocks(tier: Tier) -> Rows:
                 "low": low / d,
                 "high": (low + size["rows"]) / d,
                 "begins as": "M" if part == _OLD else f"M + noise ({config.width.noise:g})",
-                "rate": gamma_at(config.gamma_old if part == _OLD else config.gamma_new, 1),
+                "rate": rate,
+                "label": f"{block}\n× {rate:g}",
             }
             start += units
 
 
-def blocks_chart(table: pd.DataFrame) -> alt.HConcatChart:
-    """Figure 2: both matrices to scale, a block a colour, with its factor of the learning rate.
+def boxes(
+    table: pd.DataFrame,
+    *,
+    pixels: tuple[float, float],
+    ends: tuple[float, float] | None = None,
+) -> alt.ConcatChart:
+    """Figures 1 and 2: a panel of rectangles each, old weights and new ones in two colours.
 
     Parameters
     ----------
     table
-        From `blocks`.
+        From `layers` or `blocks`.
+    pixels
+        Of a unit across and up.
+    ends
+        Of all panels across and up; by default each panel is as large as its boxes.
     """
+    colour = alt.Color("part:N", title=None).scale(domain=[_OLD, _NEW], range=list(CATEGORIES[:2]))
+    drawn = ["label", "left", "right", "low", "high"]
     panels = []
-    for matrix, group in table.groupby("matrix", sort=False):
-        right, high = float(group["right"].max()), float(group["high"].max())
-        shown = group.assign(
-            label=[f"{row.block}\n× {row.rate:g}" for row in group.itertuples()],
-            x=(group["left"] + group["right"]) / 2,
-            y=(group["low"] + group["high"]) / 2,
-        )
+    for panel, group in table.groupby("panel", sort=False):
+        right, high = ends or (float(group["right"].max()), float(group["high"].max()))
         across, up = alt.Scale(domain=[0, right]), alt.Scale(domain=[0, high])
-        base = alt.Chart(shown)
-        boxes = base.mark_rect(stroke="white").encode(
-            alt.X("left:Q", scale=across, axis=None),
-            alt.X2("right:Q"),
-            alt.Y("low:Q", scale=up, axis=None),
-            alt.Y2("high:Q"),
-            _COLOUR,
-            tooltip=["matrix", "block", "rows", "columns", "begins as", "rate"],
+        middle = {
+            "x": group[["left", "right"]].mean(axis=1),
+            "y": group[["low", "high"]].mean(axis=1),
+        }
+        base = alt.Chart(group.assign(**middle))
+        x, y = (alt.X("left:Q", scale=across, axis=None), alt.Y("low:Q", scale=up, axis=None))
+        tooltip = [name for name in group if name not in drawn]
+        rectangles = base.mark_rect(stroke="white").encode(
+            x, alt.X2("right"), y, alt.Y2("high"), colour, tooltip=tooltip
         )
         text = base.mark_text(color="white", lineBreak="\n").encode(
             alt.X("x:Q", scale=across, axis=None), alt.Y("y:Q", scale=up, axis=None), text="label:N"
         )
-        size = {"width": right * PIXELS, "height": high * PIXELS}
-        panels.append((boxes + text).properties(title=str(matrix), **size))
-    return alt.hconcat(*panels, spacing=40).resolve_scale(color="shared")
+        size = {"width": right * pixels[0], "height": high * pixels[1]}
+        panels.append((rectangles + text).properties(title=str(panel).split(", "), **size))
+    return alt.concat(*panels, columns=len(panels), spacing=24).resolve_scale(color="shared")
 
 
 @framed()
@@ -192,38 +169,12 @@ def rates(tier: Tier, points: int = 300) -> Rows:
         for step in _spread(tier.steps(SHARES[kind][-1]), points):
             for part, gamma in ((_OLD, config.gamma_old), (_NEW, config.gamma_new)):
                 rate = tier.training.rate(start + step) * gamma_at(gamma, step)
-                found = {"model": TITLES[kind], "part": part, "updates": behind + step}
-                yield {**found, "rate": rate}
+                title = TITLES[kind]
+                yield {"model": title, "part": part, "updates": behind + step, "rate": rate}
 
 
 def _spread(steps: int, points: int) -> list[int]:
     return sorted({1, *(round(steps * (i + 1) / points) for i in range(points))} - {0})
-
-
-def rates_chart(table: pd.DataFrame) -> alt.HConcatChart:
-    """Learning rates against updates, a panel an upgrade: old weights drop where it begins.
-
-    Parameters
-    ----------
-    table
-        From `rates`.
-    """
-    y = alt.Y("rate:Q", title="learning rate")
-    panels = [
-        alt.Chart(group)
-        .mark_line()
-        .encode(
-            alt.X("updates:Q", axis=alt.Axis(format="~s", tickCount=3), title="updates"),
-            y,
-            _COLOUR,
-            tooltip=tips("part", "updates", "rate|.2e"),
-        )
-        .properties(
-            title="same size" if model == TITLES["same"] else str(model), width=135, height=180
-        )
-        for model, group in table.groupby("model", sort=False)
-    ]
-    return alt.hconcat(*panels).resolve_scale(color="shared", y="shared")
 
 
 @framed()

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
@@ -187,23 +186,6 @@ def cells(ablation: Ablation, variants: Variants) -> Rows:
             }
 
 
-def gains(table: pd.DataFrame, group: str, *names: str) -> pd.Series[float]:
-    """Our gains of some variants of a table, without missing runs.
-
-    Parameters
-    ----------
-    table
-        From `cells`.
-    names
-        Names of variants, with or without the model before the comma; without any, all variants.
-    """
-    chosen = table["group"] == group
-    if names:
-        short = table["variant"].str.partition(", ")[2]
-        chosen &= table["variant"].isin(names) | short.isin(names)
-    return table.loc[chosen, "gain, %"].dropna()
-
-
 def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
     """Cells by the base of the claims: how much lower the loss is with a part than without it.
 
@@ -271,28 +253,21 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
             }
 
 
-_PARTS = (  # part, table, variant, group: the gain of having the part, by `as_gains`
+_PARTS = (  # part, table, variant, directions: the gain of having the part, by `as_gains`
     ("old weights (same size)", "table3", "Mt25, random init all", "all"),
     ("old weights (wider)", "table3", "Mt25-wide, random init all", "all"),
     ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all"),
     ("old embeddings", "table4", "Mt25, all embeddings random", "all"),
-    ("up-sampling × 5: added languages", "table5", "alpha 5", "added"),
-    ("up-sampling × 5: all old languages", "table5", "alpha 5", "original"),
+    ("up-sampling × 5, on added languages", "table5", "alpha 5", "added"),
+    ("up-sampling × 5, on old languages", "table5", "alpha 5", "original"),
     ("factor 0.5 for old weights, 1 for new ones", "table6", "old 0.5, new 1", "all"),
     ("schedule that goes on", "schedule", "reset", "all"),
     ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all"),
-    ("copied new units rather than random (wider)", "table4", "Mt25-wide, new units random", "all"),
-    (
-        "averaged new layers rather than random (deeper)",
-        "table4",
-        "Mt25-deep, new layers random",
-        "all",
-    ),
-    ("noise on copies (wider)", "noise", "noise 0.01", "all"),
-    ("slowing half of the old weights rather than all", "table11", "f 1e-6, gamma 0.25", "all"),
+    ("copied new units, not random", "table4", "Mt25-wide, new units random", "all"),
+    ("averaged new layers, not random", "table4", "Mt25-deep, new layers random", "all"),
+    ("noise on copies", "noise", "noise 0.01", "all"),
+    ("slowing half of the old weights, not all", "table11", "f 1e-6, gamma 0.25", "all"),
 )
-SMALL = 0.5
-"""Per cent of the loss, below which a part has a small effect."""
 
 
 def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -306,18 +281,14 @@ def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``label, table, value, low, high``: by how many per cent the loss is lower with the part
-        than without it; ``group``, whether the effect is below `SMALL`. For `figures.forest`.
+        The columns of `cells`, of which ``variant`` is the part.
     """
     parts = []
-    for label, name, variant, group in _PARTS:
-        table = tables[name].rename(columns={"gain, %": "value"})
-        mine = table["variant"].eq(variant) & table["group"].eq(group)
-        parts.append(table[mine].assign(label=label, table=name))
-    effects = pd.concat(parts)[["label", "table", "value", "low", "high"]]
-    size = np.where(effects["value"].abs() < SMALL, "effects below", "effects of at least")
-    effects = effects.assign(group=[f"{each} {SMALL:g} %" for each in size])
-    return effects.sort_values("value", ascending=False, kind="stable", ignore_index=True)
+    for part, name, variant, group in _PARTS:
+        table = tables[name]
+        chosen = table["variant"].eq(variant) & table["group"].eq(group)
+        parts.append(table[chosen].assign(variant=part))
+    return pd.concat(parts).sort_values("gain, %", ascending=False, kind="stable")
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}

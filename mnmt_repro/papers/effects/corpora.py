@@ -215,21 +215,6 @@ def grouping_sizes(languages: pd.DataFrame) -> Rows:
         yield row
 
 
-def relatives_share(languages: pd.DataFrame, text: str) -> float:
-    """Per cent of what Mt25 is trained on that its up-sampled relatives of added languages are.
-
-    Parameters
-    ----------
-    languages
-        From `table9`.
-    text
-        One of `TEXTS`.
-    """
-    pairs, grouping = languages.set_index("language")[f"pairs, {text}"], GROUPINGS["Mt25"]
-    related, added = (pairs[list(codes)].sum() for codes in (grouping.related, grouping.added))
-    return float(100 * FACTOR * related / (pairs.sum() + (FACTOR - 1) * (related + added)))
-
-
 def shares(languages: pd.DataFrame) -> pd.DataFrame:
     """Each language's share of all sentence pairs, in per cent.
 

@@ -5,9 +5,9 @@ Each frame has the printed numbers beside ours. The paper prints points of spBLE
 both on one axis: by how many per cent the upgraded model is better than the one from scratch, with
 a lower loss here and a higher spBLEU in the paper.
 
-Figure 4 shows quality against updates. Of a mean loss in nats the quality is exp(-loss), the
-geometric mean of a token's probability (`mnmt_repro.upgrading.compute`); its share of the
-baseline's is a ratio of perplexities.
+Figure 4 (`recovery`) shows quality against updates. Of a mean loss in nats the quality is
+exp(-loss), the geometric mean of a token's probability (`mnmt_repro.upgrading.compute`); its share
+of the baseline's is a ratio of perplexities.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from mnmt_repro.evaluation.significance import bootstrap_gaps
 from mnmt_repro.papers.cohorts import languages25
@@ -38,7 +37,6 @@ from mnmt_repro.papers.effects.variants import (
     lower_by,
 )
 from mnmt_repro.results.sentences import SentenceLosses
-from mnmt_repro.upgrading.compute import compute_share
 
 LAST_SHARES = {"M20": 1.0} | {
     model: share
@@ -344,30 +342,6 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                 }
 
 
-@framed()
-def groups_agree(table: pd.DataFrame) -> Rows:
-    """Whether the directions that gained in the paper gain here, too.
-
-    Returns
-    -------
-    DataFrame
-        ``upgraded, directions, same sign, rank correlation, p``: of `table12`'s directions with
-        rows and a printed difference that is not zero, those that agree in sign; Spearman's
-        correlation is over all with rows.
-    """
-    for model, group in table.groupby("upgraded", sort=False):
-        both = group.dropna(subset=["gain, %"])
-        theirs, ours = both["difference, paper"].round(6), both["gain, %"]
-        correlation = stats.spearmanr(theirs, ours) if len(both) > 2 else (math.nan, math.nan)
-        yield {
-            "upgraded": model,
-            "directions": int((theirs != 0).sum()),
-            "same sign": int(((theirs != 0) & (np.sign(theirs) == np.sign(ours))).sum()),
-            "rank correlation": float(correlation[0]),
-            "p": float(correlation[1]),
-        }
-
-
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
     one = published.over_all(1, "metric == 'spbleu'")
@@ -415,120 +389,3 @@ def recovery(variants: Variants) -> Rows:
                 "high": 100 * closed.high,
                 "seeds": variants.seeds(pairs, mine, *ends),
             }
-
-
-TARGET = 0.95
-"""The share of the baseline's score that Figure 4 and claim B13 are about."""
-_WORTH = STATED["M25-wide", EARLY_SHARE] / 100  # the early baseline, of the last one's score
-CLOSED_TARGET = round((TARGET - _WORTH) / (1 - _WORTH), 3)
-"""The share of the gap that is closed at that."""
-READINGS = (
-    f"{100 * TARGET:g} % of quality",
-    f"{100 * TARGET:g} % closed",
-    f"{100 * CLOSED_TARGET:g} % closed",
-)
-SCRATCH, UPGRADED = "from scratch", "upgraded"
-TEST, PRINTED = "ours, test set", "paper, share of spBLEU"
-_SHAPES = ("same size", "wider", "deeper")
-_RUNS = {
-    f"{prefix}{SUFFIX[kind]}": {"shape": shape, "model": model}
-    for kind, shape in zip(KINDS, _SHAPES, strict=True)
-    for prefix, model in (("M25", SCRATCH), ("Mt25", UPGRADED))
-}
-_KEYS = ["shape", "points", "seed"]
-_COLUMNS = ["shape", "model", "points", "seed", "updates", "loss", "quality"]
-
-
-def figure4(recovered: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Mean loss over directions, and the share of the baseline's quality, by share of its updates.
-
-    Parameters
-    ----------
-    recovered
-        From `recovery`.
-    curves
-        From `results.load_curves`, of the same cohort and tier.
-
-    Returns
-    -------
-    DataFrame
-        ``shape, model, points, seed, updates, loss, quality``. `points` are `TEST` (means over
-        seeds, seed 0), ``validation``, all that a seed's runs passed through, or `PRINTED`.
-        `quality` is NaN where the baseline's end on the same text is not stored.
-    """
-    runs = recovered.rename(columns={"model": "run"}).assign(seed=0)
-    test = runs.assign(points=TEST, quality=runs["quality"] / 100).dropna(subset=["loss"])
-    printed = runs.assign(points=PRINTED, quality=runs["spBLEU, paper"] / 100, loss=math.nan)
-    printed = printed.dropna(subset=["quality"])
-    passed = _with_quality(_described(_passed(curves)))
-    points = pd.concat([_described(test), passed, _described(printed)])
-    return points[_COLUMNS].reset_index(drop=True)
-
-
-def _passed(curves: pd.DataFrame) -> pd.DataFrame:
-    """A longer run goes on from a shorter one and repeats its points: each counts once."""
-    mine = curves[curves["variant"].isin(list(_RUNS))]
-    updates = (mine["updates_share"] * mine["step"] / mine["steps"]).astype(float).round(6)
-    keys = [mine["variant"].rename("run"), mine["seed"], updates.rename("updates")]
-    loss = mine["cross_entropy"].groupby(keys).mean()
-    return loss.rename("loss").reset_index().assign(points="validation")
-
-
-def _described(points: pd.DataFrame) -> pd.DataFrame:
-    about = pd.DataFrame([_RUNS[run] for run in points["run"]], columns=["shape", "model"])
-    return pd.concat([about, points.reset_index(drop=True)], axis=1)
-
-
-def _with_quality(points: pd.DataFrame) -> pd.DataFrame:
-    ends = points[(points["model"] == SCRATCH) & (points["updates"] == 1.0)]
-    end = points[_KEYS].merge(ends[[*_KEYS, "loss"]], how="left", on=_KEYS)["loss"]
-    return points.assign(quality=np.exp(end - points["loss"]))
-
-
-@framed()
-def compute_to_reach(points: pd.DataFrame) -> Rows:
-    """Share of the baseline's updates after which a share of its score is reached (Section 5.3).
-
-    Read off the validation points, straight between two of them, and averaged over seeds. "95 %"
-    is read in three ways (`READINGS`): of exp(-loss); of the gap between the baseline after a tenth
-    of its updates and after all; and as that part of the gap at which the paper's own scale, on
-    which the early baseline has 78 %, would have 95 %.
-
-    Returns
-    -------
-    DataFrame
-        ``shape, model``, the three readings, ``seeds``. Infinity: some seed does not reach it; NaN:
-        no points. What the first point has reached may have been reached before.
-    """
-    passed = points[points["points"] == "validation"]
-    for run in _RUNS.values():
-        here = passed[passed["shape"] == run["shape"]]
-        per_seed = [_reached(group, run["model"]) for _, group in here.groupby("seed")]
-        known = [readings for readings in per_seed if readings]
-        means = np.mean(known, axis=0) if known else [math.nan] * len(READINGS)
-        yield {**run, **dict(zip(READINGS, means, strict=True)), "seeds": len(known)}
-
-
-def _reached(points: pd.DataFrame, model: str) -> list[float]:
-    """The three readings of one seed; an empty list where they cannot be had."""
-    baseline = points[points["model"] == SCRATCH].set_index("updates")["loss"]
-    curve = points[points["model"] == model].sort_values("updates")
-    if curve.empty or not {EARLY_SHARE, 1.0} <= set(baseline.index):
-        return []
-    early, full, loss = baseline[EARLY_SHARE], baseline[1.0], curve["loss"]
-    if early <= full:
-        return []
-    return [
-        compute_share(
-            list(curve["updates"]),
-            list(quality),
-            baseline_steps=1.0,
-            baseline_quality=whole,
-            share=share,
-        )
-        for quality, whole, share in (
-            (np.exp(-loss), math.exp(-full), TARGET),
-            (early - loss, early - full, TARGET),
-            (early - loss, early - full, CLOSED_TARGET),
-        )
-    ]
