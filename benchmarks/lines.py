@@ -1,4 +1,4 @@
-"""Code lines of library, companion, tests, scripts of the book and cells of its pages, and their caps.
+"""Code lines of library, companion, tests, scripts and cells of the book, and their caps.
 
 Docstrings, comments and blank lines do not count. Run in the project's root; `--rooms` prints every
 room.
@@ -29,9 +29,9 @@ def code_lines(text: str) -> int:
     """Lines of Python that hold code."""
     docs: set[int] = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str):
-                docs |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            docs |= set(range(value.lineno, (value.end_lineno or value.lineno) + 1))
     used: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _SKIP:
@@ -51,6 +51,7 @@ def main() -> None:
         room = "/".join(path.parts[1:3]) if path.parts[1] == "papers" else path.parts[1]
         rooms[room] += code_lines(path.read_text(encoding="utf-8"))
     companion = sum(count for room, count in rooms.items() if room.startswith("papers"))
+    tests = [path.read_text(encoding="utf-8") for path in Path("tests").rglob("*.py")]
     counts = {
         "library": sum(rooms.values()) - companion,
         "companion": companion,
