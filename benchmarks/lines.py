@@ -55,9 +55,7 @@ def main() -> None:
     counts = {
         "library": sum(rooms.values()) - companion,
         "companion": companion,
-        "tests": sum(
-            code_lines(p.read_text(encoding="utf-8")) for p in Path("tests").rglob("*.py")
-        ),
+        "tests": sum(map(code_lines, tests)),
         "JavaScript": sum(
             sum(bool(line.strip()) for line in p.read_text(encoding="utf-8").splitlines())
             for p in Path("mnmt_repro").rglob("*.js")
