@@ -9,10 +9,7 @@ import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
-from mnmt_repro.papers.charts.fraction_panels import TOP, capacity_rows, fraction_panels
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
-from mnmt_repro.papers.effects import fractions
 from mnmt_repro.papers.effects import fractions as panels
 from mnmt_repro.papers.effects.grids import read_grid
 
@@ -102,35 +99,6 @@ def test_the_same_runs_under_two_labels_are_one_row_that_names_both():
     }
 
 
-def test_both_estimators_and_the_paper_are_rows_of_a_forest():
-    table = panels.capacity_ratios(lines())
-    rows_ = capacity_rows(table, {"in-domain, German": 3.0})
-    german = rows_[rows_["label"] == "in-domain, German"].set_index("series")["value"]
-    assert german[PRINTED_SERIES] == 3.0
-    assert german[[JOINT, DIRECT]].to_numpy() == pytest.approx(3.0, rel=2e-3)
-    assert PRINTED_SERIES not in set(rows_.loc[rows_["label"] == "in-domain, Chinese", "series"])
-    chart = forest(rows_, "f / p", log=True, marks={"": 1}).to_dict()
-    assert len(chart["concat"]) == 1
-    assert chart["concat"][0]["layer"][5]["encoding"]["shape"]["scale"]["domain"] == [
-        JOINT,
-        DIRECT,
-        PRINTED_SERIES,
-    ]
-
-
-def test_printed_values_are_triangles_on_their_lines():
-    table = lines()
-    printed = pd.DataFrame(
-        [("domain", "in-domain", 0.05, 0.15), ("domain", "elsewhere", 0.05, 0.3)],
-        columns=["panel", "line", "p", "f"],
-    )
-    chart = fraction_panels(table[table["estimator"] == JOINT], printed).to_dict()
-    *_, marks = chart["concat"][0]["layer"]
-    assert marks["mark"]["shape"] == "triangle-up"
-    assert not marks["mark"]["filled"]  # so that the dots of the lines below stay in sight
-    assert len(chart["datasets"][marks["data"]["name"]]) == 1  # a line that is not drawn has none
-
-
 def test_a_weight_that_nobody_trained_has_no_capacity():
     assert panels.capacity_ratios(lines(), 0.2).empty
 
@@ -152,24 +120,6 @@ def test_grids_of_different_similarity_differ_in_nothing_else(tier):
         config = replace(unrelated.corpus.conlang, similarity=similarity)
         assert cohort.corpus == replace(unrelated.corpus, name=cohort.name, conlang=config)
         assert (cohort.pairs, cohort.tags) == (unrelated.pairs, unrelated.tags)
-
-
-@pytest.mark.parametrize(("estimator", "mark"), [(JOINT, "area"), (DIRECT, "rule")])
-def test_a_panel_for_each_comparison(estimator, mark):
-    table = pd.concat([lines(), lines(line="newstest21"), lines(panel="direction", line="out")])
-    chart = fraction_panels(table[table["estimator"] == estimator]).to_dict()
-    drawn = chart["concat"]
-    assert [panel["title"] for panel in drawn] == ["domain", "direction"]
-    assert [layer["mark"]["type"] for layer in drawn[0]["layer"]] == [mark, "line", "line"]
-    assert drawn[0]["layer"][2]["encoding"]["color"]["sort"] == ["in-domain", "newstest21"]
-
-
-def test_wide_bands_do_not_flatten_a_panel():
-    table = lines()
-    table.loc[0, "f_high"] = 50.0
-    chart = fraction_panels(table[table["estimator"] == JOINT]).to_dict()
-    axis = chart["concat"][0]["layer"][2]["encoding"]["y"]["scale"]
-    assert axis["domain"] == [0, TOP]
 
 
 def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
@@ -228,15 +178,3 @@ def test_a_comparison_of_nothing_is_empty():
         [panels.Line(panel="a", label="b", cohort="conlang-five")],
     )
     assert found.lines.empty and found.rows.empty
-
-
-def test_the_slope_of_the_fraction_is_the_one_put_in():
-    """f = p ** (1 + 0.1 log(n / least n)): log f falls by 0.1 log(1 / p) for each unit of log n."""
-
-    def loss(p: float, n: float) -> float:
-        return loss_of(p ** (1 + 0.1 * np.log(n / SIZES[0])), n)
-
-    grid = read_grid(rows(COHORT, loss=loss, noise=0.0, weights=WEIGHTS), COHORT)
-    table = fractions.fraction_slopes({COHORT: grid}, (0.5,))
-    assert list(table["pair"]) == ["English→German", "English→Chinese"]
-    np.testing.assert_allclose(table["slope"], 0.1 * np.log(0.5), rtol=0.01)

@@ -10,13 +10,10 @@ from synthetic import SIZES, loss_of, rows
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.charts.fractions import frontier_chart
-from mnmt_repro.papers.charts.grid_figures import floor_chart
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, prediction, quality, scaling, settled
 from mnmt_repro.papers.effects.uncertainty import (
-    absolute_and_relative,
     against_truth,
-    exact_exponents,
 )
 from mnmt_repro.repository import ROOT
 
@@ -67,15 +64,6 @@ def test_curves_pass_through_exact_points():
         assert set(curves["p"]) == set(points["p"])
 
 
-def test_dots_of_figure_3_lie_on_lines_of_slope_minus_alpha():
-    points = exact()
-    table = scaling.reducible_loss(points, scaling.fit_pairs(points))
-    np.testing.assert_allclose(table["reducible"], table["law"], rtol=1e-3)
-    ends = table.groupby(["pair", "p"]).agg(["min", "max"])
-    steps = [np.log(ends[name]["max"] / ends[name]["min"]) for name in ("law", "n")]
-    np.testing.assert_allclose(steps[0] / steps[1], ALPHA, atol=1e-4)
-
-
 def test_coefficient_table_has_the_truth_and_the_joint_law():
     table = scaling.coefficient_table(scaling.fit_pairs(exact()))
     alpha = table[table["parameter"] == "alpha"]
@@ -122,49 +110,12 @@ def test_truth_is_given_for_generated_languages_only():
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
 
 
-def test_with_the_exact_floor_the_exponent_of_each_weight_is_found():
-    points = exact(pairs=("src-aaa",))
-    (floor,) = against_truth({"conlang-sim0": points})["exact"].unique()
-    curves = points.assign(loss=floor + 9 * points["n"] ** -(0.2 + 0.1 * points["p"]))
-    found = exact_exponents("conlang-sim0", curves)
-    np.testing.assert_allclose(found["alpha"], 0.2 + 0.1 * found["p"], rtol=1e-9)
-    assert set(found["p"]) == set(points["p"])
-    assert exact_exponents("webtech-en-dezh", curves).empty
-
-
 def test_a_law_at_its_bound_has_an_interval_in_the_table_of_truths():
     points = exact(pairs=("src-aaa",)).assign(loss=lambda t: t["loss"] - LIMIT)
     truth = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])
     joint = truth.loc["joint (Eq. 7)", "absolute"]
     assert joint["fitted L∞"] == pytest.approx(0, abs=1e-3) and np.isfinite(joint["high"])
     assert against_truth({"webtech-en-dezh": points}).empty
-
-
-def test_relative_errors_find_a_floor_that_noisy_small_models_hide():
-    """Noise a share of the loss, which falls a hundredfold: the floor is in the largest models."""
-    rng = np.random.default_rng(3)
-    sizes, weights = np.geomspace(1e3, 1e6, 8), (0.05, 0.5, 1.0)
-    points = pd.DataFrame(
-        [{"pair": "src-aaa", "p": p, "n": n} for p in weights for n in sizes]
-    ).assign(loss=lambda t: 0.2 + 3e4 * t["p"] ** -0.3 / t["n"])
-    points["loss"] *= 1 + 0.05 * rng.standard_normal(len(points))
-    found = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])["fitted L∞"]
-    off = (found.loc["joint (Eq. 7)"] - 0.2).abs()
-    assert floor_chart(against_truth({"conlang-sim0": points})).to_dict()["concat"]
-    assert off["relative"] < 0.01 < off["absolute"]
-    table = absolute_and_relative({"conlang-sim0": points}).set_index("errors")
-    assert table.loc["relative", "f, joint"] == pytest.approx(0.05**0.3, rel=0.1)
-    assert table.loc["relative", "α alone"] == pytest.approx(1, abs=0.05)
-
-
-def test_the_size_that_kinks_a_curve_is_found_by_leaving_it_out():
-    points = exact(pairs=("eng-deu",))
-    sixth = points["n"] == sorted(points["n"].unique())[5]
-    points["loss"] += 0.2 * sixth
-    lowest = scaling.r2_without_a_size(points).iloc[0]
-    assert lowest["−6"] == pytest.approx(1, abs=1e-6)
-    assert lowest["all"] < 0.99 and lowest["−5"] < 0.99
-    assert len(lowest) == 2 + points["n"].nunique()
 
 
 def test_fraction_is_the_weight_where_capacity_is_split_so():

@@ -122,27 +122,6 @@ def test_laws_that_are_true_are_preferred_to_more_parameters():
         assert table.loc[law, "ΔAICc"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_law_of_size_and_text_is_found_where_it_is_true():
-    def loss(p: float, n: float) -> float:
-        return 1.0 + 20 * n**-0.3 + 60 * (4e6 * p) ** -0.25
-
-    given = grids(rows(COHORT, PAIR, loss=loss, weights=FIVE, noise=0.002, seed=2))
-    table = uncertainty.law_comparison(given).set_index("law")
-    assert table["ΔAICc"].idxmin() == "size and text"
-    noise = 0.002 * given[COHORT].points["loss"].mean()
-    text = table.loc["size and text"]
-    assert text["error on a weight"] < 2 * noise
-    assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
-    best = uncertainty.best_laws(table.reset_index(), "ΔAICc")
-    assert best == "size and text in 1 of 1 cases"
-    unknown = table.reset_index().assign(label="another", **{"ΔAICc": float("nan")})
-    both = pd.concat([table.reset_index(), unknown], ignore_index=True)
-    assert uncertainty.best_laws(both, "ΔAICc") == best
-    assert uncertainty.best_laws(unknown, "ΔAICc") == "no law is identified"
-    chart = laws_chart(table.reset_index(), "ΔAICc", "AICc")
-    assert chart.to_dict()["concat"]
-
-
 def test_a_small_grid_has_a_comparison_too():
     small = rows(COHORT, PAIR, weights=(0.1, 0.5, 0.9, 1.0), sizes=SIZES[::2], noise=0.002)
     table = uncertainty.law_comparison(grids(small)).set_index("law")
@@ -150,3 +129,16 @@ def test_a_small_grid_has_a_comparison_too():
     # The rows are Eq. 11's: no sum of a term of size and one of text is near them.
     assert table["R²"].drop("size and text").min() > 0.99 > table["R²"]["size and text"]
     assert len(uncertainty.coefficient_errors(grids(small), draws=50)) == 2 * 5
+
+
+def test_a_law_of_size_and_text_is_found_where_it_is_true():
+    def loss(p: float, n: float) -> float:
+        return 1.0 + 20 * n**-0.3 + 60 * (4e6 * p) ** -0.25
+
+    made = grids(rows(COHORT, PAIR, loss=loss, weights=FIVE, noise=0.002, seed=2))
+    table = uncertainty.law_comparison(made).set_index("law")
+    assert table["ΔAICc"].idxmin() == "size and text"
+    noise = 0.002 * made[COHORT].points["loss"].mean()
+    assert table.loc["size and text", "error on a weight"] < 2 * noise
+    assert table.loc["Eq. 11 with Eq. 12", "error on a weight"] > 2 * noise
+    assert laws_chart(table.reset_index(), "ΔAICc", "AICc").to_dict()["concat"]

@@ -11,7 +11,6 @@ import pytest
 from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.answer import MOST_WORDS, answer
 from mnmt_repro.papers.charts.badge import STYLE, Badge
 from mnmt_repro.papers.charts.claim_list import claim_list
 from mnmt_repro.papers.charts.forest import claim_figure, of_claims
@@ -86,20 +85,6 @@ def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
         CLAIMS["A11"], headline=effect, half=effect, text_matched=effect, beside=(1.0, 0.9, 1.1)
     )
     assert how_sure(stored_table(tmp_path, alone), "A11").startswith("**Medium**: robust")
-
-
-def test_a_box_has_its_lines_and_folds_what_is_open(stored: pd.DataFrame) -> None:
-    box = answer(stored, "B1", "B3", "B16", paper="It leads by -1.", find="It does.", limits="One.")
-    assert list(box.lines)[0].startswith("[Paper B](https://")
-    assert list(box.lines)[1:] == ["We find", "Limits", "How sure"]
-    assert "It leads by −1." in box.to_markdown()
-    assert [each.text.split()[0] for each in box.badges] == ["B1", "B3", "B16"]
-    assert "✗ B3 not reproduced" in box._repr_mimebundle_()["text/plain"]
-    for wrong in ((), ("A2",)):
-        with pytest.raises(InputError):
-            answer(stored, *wrong, paper="x", find="x")
-    with pytest.raises(InputError, match=f"write at most {MOST_WORDS}"):
-        answer(stored, "B3", paper="word " * MOST_WORDS, find="x")
 
 
 def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mnmt_repro.papers.charts import related
-from mnmt_repro.papers.charts.answer import PAPER_LINKS
+from mnmt_repro.papers.charts.opening import PAPER_LINKS
 from mnmt_repro.papers.charts.verdicts import anchor
 from mnmt_repro.papers.claims import load_claims, read_stored
 from mnmt_repro.papers.claims.report import headlines
@@ -42,13 +42,13 @@ def discussed(page: Path) -> set[str]:
 
 
 def linked(page: Path) -> set[str]:
-    """The papers that a page links to: itself, by a citation, or in the box of `answer`."""
+    """The papers that a page links to: itself, by a citation, or in the three lines."""
     found = set()
     for source in cells(page):
         found |= {letter for letter, url in PAPER_LINKS.items() if url in source}
         found |= {letter for letter in PAPER_LINKS if f"PAPER_LINKS['{letter}']" in source}
         found |= {letter for letter, key in CITED.items() if f"`{key}`" in source}
-        found |= set(re.findall(r"\b(?:answer|three_lines)\([^\"]*\"([AB])\d+\"", source))
+        found |= set(re.findall(r"\bthree_lines\([^\"]*\"([AB])\d+\"", source))
     return found
 
 

@@ -156,14 +156,6 @@ def test_does_the_rest_of_the_mixture_matter() -> None:
     assert len(table) == 1  # at 0.25 only Chinese has two mixtures here
 
 
-def test_the_control_compares_single_pairs() -> None:
-    points = two_pair_points()["webtech-en-dezh"]
-    alone = three_pair_rows(mixtures=((1.0, 0.0, 0.0),), loss=lambda p, n: 1.02 * truth(1.0, n))
-    table = three_pairs.alone_again(alone, points)
-    assert list(table["pair"]) == ["eng-deu"] * 4
-    np.testing.assert_allclose(table["ratio"], 1.02)
-
-
 def test_distance_of_two_seeds() -> None:
     rng = np.random.default_rng(0)
     frames = [three_pair_rows(sizes=SIZES) for _ in range(40)]

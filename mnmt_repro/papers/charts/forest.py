@@ -18,7 +18,7 @@ from mnmt_repro.papers.cohorts.names import setting_label
 PRINTED_SERIES = "the paper"
 HERE, IN_PAPER = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
 ROW, LINE = 12, 11  # pixels: what each row has beside its lines of marks, and each of these
-WIDE = 560  # pixels of the panels of one row, their labels aside
+WIDE = 540  # pixels of the panels of one row, their labels aside
 _SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "diamond")
 _USUAL: dict[str, Any] = {
     "low": math.nan,

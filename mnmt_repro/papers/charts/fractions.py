@@ -13,10 +13,8 @@ from mnmt_repro.laws.fraction import Form
 from mnmt_repro.papers.charts.theme import (
     LIGHTER,
     diagonal,
-    size_axis,
     size_color,
     tips,
-    weight_color,
 )
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.fractions import form_curves, fractions, observed_frontier
@@ -24,22 +22,6 @@ from mnmt_repro.papers.effects.scaling import PairFits
 
 BAND_LEVEL, BAND_DRAWS = 0.95, 300
 _EVERY, _DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
-
-
-def fraction_against_size(direct: pd.DataFrame) -> alt.HConcatChart:
-    """Direct effective fraction against size: flat lines if f does not depend on it (A7)."""
-    colour = weight_color(list(direct["p"]))
-    panels = []
-    for pair, group in direct.groupby("pair"):
-        base = alt.Chart(group[["p", "n", "f", "f_low", "f_high"]])
-        x = size_axis()
-        y = alt.Y("f:Q", scale=alt.Scale(type="log", nice=False), title="effective fraction f")
-        line = base.mark_line(point=True).encode(
-            x, y, colour, detail="p:N", tooltip=tips("p", "n", "f|.3f")
-        )
-        bars = base.mark_rule(opacity=0.4).encode(x, y="f_low:Q", y2="f_high:Q", color=colour)
-        panels.append((bars + line).properties(title=pair_name(str(pair)), width=220, height=240))
-    return alt.hconcat(*panels).resolve_scale(color="shared")
 
 
 def frontier_chart(

@@ -13,8 +13,8 @@ from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain, size_la
 from mnmt_repro.papers.cohorts.names import pair_name
 
 LABEL_GAP = 14  # pixels between the labels of two lines
-WIDE = 890  # pixels of a row of panels with all that is beside them
-AXIS, LETTER, SPACING = 45, 7, 30  # pixels of a vertical axis, of a letter, and between panels
+WIDE = 835  # pixels of a row of panels with all that is beside them
+AXIS, LETTER, SPACING = 48, 7, 30  # pixels of a vertical axis, of a letter, and between panels
 
 
 def lines(

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     FractionFit,
-    direct_slopes,
     effective_fraction,
     effective_fraction_direct,
 )
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form, fraction_of
 from mnmt_repro.laws.joint_law import log_fraction
-from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
+from mnmt_repro.papers.cohorts.names import beside_hub, language, pair_name
 from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.grids import LossGrid, read_grid
@@ -92,36 +91,6 @@ def direct_fractions(points: pd.DataFrame, fits: PairFits) -> Rows:
             own = points[points["pair"] == pair]
             solved = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
             yield solved[~solved["extrapolated"]].assign(pair=pair)
-
-
-SLOPE_DRAWS = 300
-
-
-@framed("cohort", "pair", "p", "slope", "low", "high", "rows", "draws")
-def fraction_slopes(grids: Mapping[str, LossGrid], weights: Sequence[float]) -> Rows:
-    """Slope of log f on log N of the direct estimator, at chosen weights.
-
-    Parameters
-    ----------
-    grids
-        From `grids.read_grids`. A pair whose single-pair law is not identified is left out.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, p, slope, low, high, rows, draws``: 95 % intervals, the sizes at which the
-        single-pair law need not be extrapolated, and the refits of `SLOPE_DRAWS` behind the
-        interval (in the others some fraction is infinite or zero).
-    """
-    wanted = {round(weight, 9) for weight in weights}
-    for cohort, grid in grids.items():
-        for pair, (alone, _) in grid.fits.items():
-            if not alone[1.0].identified:
-                continue
-            mine = grid.points[grid.points["pair"] == pair]
-            mine = mine[[round(p, 9) in wanted for p in mine["p"]]]
-            slopes = direct_slopes(alone[1.0], mine, n="n", loss="loss", draws=SLOPE_DRAWS)
-            yield slopes.assign(cohort=cohort_name(cohort), pair=pair_name(pair))
 
 
 def fraction_fits(
@@ -450,31 +419,6 @@ def line_ratios(lines: pd.DataFrame) -> Rows:
             "ratio of f": np.exp(f.mean()),
             "ratio of f / w": np.exp((f - w).mean()),
         }
-
-
-SIMILARITY_LABELS = {f"similarity {value:g}": value for value in SIMILARITY_COHORTS["mini"]}
-"""What a line of Figure 6 is called to the similarity of its languages."""
-
-
-def by_similarity(lines: pd.DataFrame) -> pd.DataFrame:
-    """Fractions of the weights below one against similarity; empty for fewer than two of them.
-
-    Parameters
-    ----------
-    lines
-        From `compare_lines`, whose labels are those of `SIMILARITY_LABELS`.
-
-    Returns
-    -------
-    DataFrame
-        ``language, p, similarity, estimator, f, f_low, f_high, sizes``.
-    """
-    chosen = lines[lines["line"].isin(list(SIMILARITY_LABELS)) & (lines["p"] < 1)]
-    chosen = chosen.assign(similarity=chosen["line"].map(SIMILARITY_LABELS))
-    if chosen["similarity"].nunique() < 2:
-        chosen = chosen.iloc[:0]
-    columns = ["language", "p", "similarity", "estimator", "f", "f_low", "f_high", "sizes"]
-    return chosen.sort_values(["estimator", *columns[:3]], ignore_index=True)[columns]
 
 
 def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:

@@ -118,16 +118,6 @@ def joint_curves(points: pd.DataFrame, fits: PairFits) -> Rows:
             yield pd.DataFrame({"pair": pair, "p": p, "n": grid, "loss": law.predict(p, grid)})
 
 
-@framed()
-def reducible_loss(points: pd.DataFrame, fits: PairFits) -> Rows:
-    """Loss minus the joint law's irreducible loss: ``pair, p, n, loss, reducible, law``."""
-    for pair, group in points.groupby("pair"):
-        law = fits[str(pair)][1]
-        limit = law.params["l_inf"]
-        predicted = [law.predict(p, n)[0] for p, n in zip(group["p"], group["n"], strict=True)]
-        yield group.assign(reducible=group["loss"] - limit, law=np.array(predicted) - limit)
-
-
 def coefficient_table(fits: PairFits) -> pd.DataFrame:
     """Coefficients of every law for Figure 4.
 
@@ -188,30 +178,6 @@ def fit_quality(points: pd.DataFrame, fits: PairFits, errors: Errors = "absolute
                 HELD_OUT: float(held_out[0]),
                 "AICc": pooled_aicc(chosen),
             }
-
-
-@framed()
-def r2_without_a_size(points: pd.DataFrame, errors: Errors = "absolute") -> Rows:
-    """Lowest R² of the laws of Eq. 6 over the weights, with each size left out of the fits in turn.
-
-    `errors` as of `fit_pairs`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, all``, and a column for each size left out, the smallest first (``−1``).
-    """
-    for pair, group in points.groupby("pair"):
-        left = {"all": group} | {
-            f"−{place}": group[group["n"] != size]
-            for place, size in enumerate(sorted(group["n"].unique()), start=1)
-        }
-        fits = {
-            name: fit_per_weight_laws(part, n="n", loss="loss", errors=errors)
-            for name, part in left.items()
-        }
-        lowest = {name: min(fit.r2 for fit in of.values()) for name, of in fits.items()}
-        yield {"pair": pair_name(str(pair)), **lowest}
 
 
 def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:

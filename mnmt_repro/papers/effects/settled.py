@@ -10,22 +10,19 @@ leaves out, and the mix of domains (`other_causes`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
-    direct_slopes,
-    effective_fraction_direct,
-    fit_additive_law,
+    extrapolate_curve,
     fit_joint_law,
-    fit_per_weight_laws,
 )
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.papers.effects.cells import (
     Cells,
@@ -36,7 +33,6 @@ from mnmt_repro.papers.effects.cells import (
     mean_losses,
     own_tokens,
 )
-from mnmt_repro.papers.effects.convergence import PAPER_BATCH, PAPER_STEPS
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.fractions import pooled_slope
 from mnmt_repro.papers.effects.noise import (
@@ -49,7 +45,7 @@ from mnmt_repro.papers.effects.noise import (
     measured,
     require,
 )
-from mnmt_repro.papers.effects.scaling import joint_law, observed, shift
+from mnmt_repro.papers.effects.scaling import joint_law, shift
 
 _FEWEST_SIZES = 3
 """Sizes on which a change with size must rest."""
@@ -162,23 +158,49 @@ def _cells(evidence: Evidence, setting: Setting) -> Cells:
 
 
 def _interpolated(evidence: Evidence, setting: Setting) -> tuple[Cells, Array]:
-    """Cells of the small weight, and log f (1 + B, m) of each; NaN where it cannot be read."""
-    every, weight = _cells(evidence, setting), setting.options["weight"]
-    log_loss, log_n = np.log(drawn(every)), np.log(every[setting.n].to_numpy(dtype=float))
-    small = np.flatnonzero(every["p"] == weight)
+    """`interpolated_fraction` of the cells of a setting, at the weight of its options."""
+    return interpolated_fraction(_cells(evidence, setting), setting.options["weight"], setting.n)
+
+
+def interpolated_fraction(
+    cells: Cells, weight: float, n: str = "n_non_embedding"
+) -> tuple[Cells, Array]:
+    """Read f(p, N) at one weight between the losses of single pairs (Eq. 8, without a law).
+
+    Log loss is linear in log N between neighbouring single-pair sizes.
+
+    Parameters
+    ----------
+    cells
+        Of one grid, single pairs (p = 1) among them; with a fresh index.
+    weight
+        p of the cells whose fraction is read.
+
+    Returns
+    -------
+    cells of that weight, and log f (1 + B, m) of each
+        Of the observed means and of B draws of their noise; NaN outside the losses of single pairs.
+
+    Raises
+    ------
+    NoRowsYet
+        When no cell has the weight, or a pair has no single-pair model.
+    """
+    log_loss, log_n = np.log(drawn(cells)), np.log(cells[n].to_numpy(dtype=float))
+    small = np.flatnonzero(cells["p"] == weight)
     if not len(small):
-        raise NoRowsYet(f"{setting.name}: no cells at p = {weight:g}")
-    log_f = np.full((len(log_loss), len(every)), np.nan)
-    for pair, cells in every.iloc[small].groupby("pair"):
-        alone = every[(every["pair"] == pair) & (every["p"] == 1)].sort_values(setting.n).index
+        raise NoRowsYet(f"no cells at p = {weight:g}")
+    log_f = np.full((len(log_loss), len(cells)), np.nan)
+    for pair, own in cells.iloc[small].groupby("pair"):
+        alone = cells[(cells["pair"] == pair) & (cells["p"] == 1)].sort_values(n).index
         if alone.empty:
-            raise NoRowsYet(f"{setting.name}: no single-pair model of {pair}")
+            raise NoRowsYet(f"no single-pair model of {pair}")
         # Noise may make a larger single-pair model worse. The curve is then level.
         falling = np.minimum.accumulate(log_loss[:, alone], axis=1)
-        for draw, (mine, curve) in enumerate(zip(log_loss[:, cells.index], falling, strict=True)):
+        for draw, (mine, curve) in enumerate(zip(log_loss[:, own.index], falling, strict=True)):
             at = np.interp(-mine, -curve, log_n[alone], left=np.nan, right=np.nan)
-            log_f[draw, cells.index] = at - log_n[cells.index]
-    return every.iloc[small].reset_index(drop=True), log_f[:, small]
+            log_f[draw, own.index] = at - log_n[own.index]
+    return cells.iloc[small].reset_index(drop=True), log_f[:, small]
 
 
 def _require_sizes(sizes: pd.Series, what: str) -> None:
@@ -193,72 +215,6 @@ def _measured(values: Array) -> Measure:
         return measured(values)
     except NotIdentified:
         return Measure(value=float(values[0]))
-
-
-LAST_POINTS = 4  # of a learning curve, from which its end slope is read
-
-
-def end_slopes(curves: pd.DataFrame) -> pd.DataFrame:
-    """Slope of validation loss on log2(target tokens) at the end of each curve.
-
-    It is what the loss would change by if the run were twice as long and kept its pace: minus 0.1
-    means 0.1 nats lower. Read off the last four points by least squares.
-
-    Parameters
-    ----------
-    curves
-        From `results.load_curves`, of one cohort.
-
-    Returns
-    -------
-    DataFrame
-        ``run_id, pair, p, size, n_non_embedding, end_slope``.
-    """
-    keys = ["run_id", "pair", "p", "size", "n_non_embedding"]
-    last = curves.sort_values("target_tokens").groupby(keys).tail(LAST_POINTS)
-    last = last[keys].assign(x=np.log2(last["target_tokens"]), y=last["cross_entropy"])
-    last[["x", "y"]] -= last.groupby(keys)[["x", "y"]].transform("mean")
-    sums = (
-        last.assign(xy=last["x"] * last["y"], xx=last["x"] ** 2).groupby(keys)[["xy", "xx"]].sum()
-    )
-    return (sums["xy"] / sums["xx"]).rename("end_slope").reset_index()
-
-
-def by_size(rows: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """How runs were trained, a row per cohort and size.
-
-    Parameters
-    ----------
-    rows, curves
-        From `results.load` and `results.load_curves`, of the same runs.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, group`` (real text, generated languages or Paper B), ``size, runs, n, n_total``,
-        ``tokens`` (target tokens of a run, median), ``per`` (target tokens per non-embedding
-        parameter), ``passes`` (most passes over the text of a pair), ``end_slope`` (median over the
-        curves) and ``steepest``.
-    """
-    keys = ["cohort", "size"]
-    table = rows.groupby(keys, as_index=False).agg(
-        corpus=("corpus", "first"),
-        runs=("run_id", "nunique"),
-        n=("n_non_embedding", "first"),
-        n_total=("n_total", "first"),
-        tokens=("target_tokens", "median"),
-        passes=("passes", "max"),
-    )
-    table["tokens"] = table["tokens"].astype(int)
-    table["per"] = table["tokens"] / table["n"]
-    ends = pd.concat(
-        [end_slopes(part).assign(cohort=cohort) for cohort, part in curves.groupby("cohort")]
-    )
-    slopes = ends.groupby(keys)["end_slope"].agg(end_slope="median", steepest="min").reset_index()
-    table = table.assign(group=table["corpus"].map(_group)).merge(slopes, on=keys)
-    columns = ["cohort", "group", "size", "runs", "n", "n_total", "tokens", "per", "passes"]
-    table = table[[*columns, "end_slope", "steepest"]]
-    return table.sort_values(["cohort", "n"], ignore_index=True)
 
 
 def half_and_whole(rows: pd.DataFrame, cohort: str) -> pd.DataFrame:
@@ -284,17 +240,6 @@ def half_and_whole(rows: pd.DataFrame, cohort: str) -> pd.DataFrame:
     )
     both = pd.concat([half, whole], axis=1, join="inner").reset_index()
     return both.assign(p=both["p"].round(3), change=both["whole"] / both["half"] - 1)
-
-
-def _group(corpus: str) -> str:
-    """What kind of runs a corpus is for.
-
-    >>> _group("webtech"), _group("conlang-sim0"), _group("conlang-upgrade-sim1")
-    ('real text', 'generated languages', 'Paper B')
-    """
-    if corpus.startswith(("software25", "conlang-upgrade")):
-        return "Paper B"
-    return "generated languages" if corpus.startswith("conlang") else "real text"
 
 
 @framed()
@@ -354,45 +299,6 @@ def _short(value: float) -> str:
     return f"{value / 1e3:.3g}k" if value >= 1e4 else f"{value:,.0f}"
 
 
-CELL = ["pair", "p", "n_non_embedding"]
-
-
-def is_complete(rows: pd.DataFrame, cohort: str) -> bool:
-    """Whether every run that a cohort declares is among the rows."""
-    declared = {run.config_hash for run in get_cohort(cohort).runs()}
-    return declared <= set(rows["config_hash"])
-
-
-def common_rows(rows: pd.DataFrame, cohorts: Sequence[str]) -> pd.DataFrame:
-    """Rows of the cells (pair, weight, size) that every cohort has, with each one's budget.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one test set and domain.
-    cohorts
-        The same grid at several budgets.
-
-    Returns
-    -------
-    DataFrame
-        `rows` with the column `budget`, in target tokens of all pairs; zero-shot rows (p = 0) are
-        left out.
-
-    Raises
-    ------
-    InputError
-        When the cohorts have no cell in common.
-    """
-    kept = rows[(rows["p"] > 0) & rows["cohort"].isin(cohorts)]
-    cohorts_of_cell = kept.groupby(CELL)["cohort"].transform("nunique")
-    kept = kept[cohorts_of_cell == len(set(cohorts))]
-    if kept.empty:
-        raise InputError(f"no pair, weight and size is in all of {', '.join(cohorts)}")
-    budgets = {name: get_cohort(name).corpus.training.planned_tokens for name in cohorts}
-    return kept.assign(budget=kept["cohort"].map(budgets))
-
-
 def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean loss over seeds of each cell: ``budget, pair, p, n, loss, passes``.
 
@@ -402,71 +308,6 @@ def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
         From `common_rows`.
     """
     return mean_losses(rows, "budget", "pair", "p", passes=("passes", "max"))
-
-
-@framed(by=["pair", "p", "budget"])
-def laws_by_budget(cells: pd.DataFrame) -> Rows:
-    """Each weight's own law (Eq. 6) and how its effective fraction moves with size.
-
-    Parameters
-    ----------
-    cells
-        From `cells_of`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, budget, alpha, l_inf, at_bound`` (is L∞ held at zero?), ``r2, slope, low, high,
-        rows``: the slope of log f on log N by the direct estimator with its 95 % interval, which is
-        zero where the fraction does not depend on size, and over how many sizes; NaN at p = 1, and
-        with fewer than three sizes at which the single pair's law need not be extrapolated.
-    """
-    for (pair, budget), group in cells.groupby(["pair", "budget"]):
-        laws = fit_per_weight_laws(group, n="n", loss="loss")
-        mixed = group[group["p"] < 1]
-        slopes = direct_slopes(laws[1.0], mixed, n="n", loss="loss").set_index("p")
-        for p, law in laws.items():
-            tilt = dict(slopes.loc[p]) if p in slopes.index else {}
-            yield {
-                "pair": pair,
-                "p": p,
-                "budget": budget,
-                "alpha": law.alpha,
-                "l_inf": law.params["l_inf"],
-                "at_bound": "l_inf" in law.held,
-                "r2": law.r2,
-                **{name: tilt.get(name, np.nan) for name in ("slope", "low", "high", "rows")},
-            }
-
-
-@framed("pair", "p", "n", "budget", "f", "f_low", "f_high")
-def fractions_by_budget(cells: pd.DataFrame) -> Rows:
-    """Direct effective fraction (Eq. 8) of every cell with p < 1, each against its own budget.
-
-    Losses outside those that the single-pair law of the same budget was fitted to are left out.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, n, budget, f, f_low, f_high``.
-    """
-    for (pair, _), group in cells.groupby(["pair", "budget"]):
-        single = fit_per_weight_laws(group, n="n", loss="loss")[1.0]
-        solved = effective_fraction_direct(single, group[group["p"] < 1], n="n", loss="loss")
-        yield solved[~solved["extrapolated"]].assign(pair=str(pair), budget=group["budget"].iloc[0])
-
-
-def budget_laws(table: pd.DataFrame) -> pd.DataFrame:
-    """`laws_by_budget` under the names that a page uses."""
-    names = {
-        "alpha": "α",
-        "l_inf": "L∞",
-        "at_bound": "L∞ at its bound",
-        "r2": "R²",
-        "slope": "slope of log f",
-        "rows": "sizes",
-    }
-    return table.assign(pair=table["pair"].map(pair_name)).rename(columns=names)
 
 
 @framed()
@@ -497,148 +338,58 @@ def changes(table: pd.DataFrame) -> Rows:
         yield row
 
 
-TEXT_PARTS = {"text": "the text it was not shown", "equal": "at equal text"}
+PAPER_STEPS, PAPER_BATCH = 1_000_000, 500_000
+"""Steps that the paper's models above 500M parameters took, and tokens a step (section 3.1)."""
+FORECAST = ("reached", "predicted", "end", "missed", "fall")
+"""Loss where a curve is left, forecast, truth; forecast less truth, what is reached less truth."""
 
 
-def split_gap(curves: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """How far every cell with 0 < p < 1 is behind the single pair, before and after as much text.
+@framed("run_id", "pair", "p", "size", "n", "multiple", *FORECAST)
+def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP) -> Rows:
+    """Cut finished curves at 1 / `multiple` of their length, predict their ends, and compare.
 
-    A mixture shows a pair only part of the budget. So its loss above that of the single-pair model
-    of the same size is taken apart at the point where that model had read as much of the pair:
-
-        L(p, N) - L(1, N)  =  [L(p, N) - L(1, N; the same text)]       at equal text
-                            + [L(1, N; the same text) - L(1, N)]       text
-
-    The parts bound the causes and are not the causes: at equal text the mixture has taken 1/p times
-    the updates. So the first is the least that sharing the model can cost, and the second the most
-    that can be due to text not shown. Losses are those of validation, since a single-pair model's
-    is known at points of its training.
-
-    The single-pair model's loss is interpolated along the logarithm of its tokens; cells that saw
-    less text than its first point are left out, and so are those without one of their size.
+    The cut is the last point of a curve at or before that, so `multiple` is the least that a
+    prediction reaches over.
 
     Parameters
     ----------
     curves
         From `results.load_curves`, of one cohort.
-    rows
-        From `results.load`, of the same runs: how many target tokens of each pair they saw.
 
     Returns
     -------
     DataFrame
-        ``pair, p, n, tokens`` (of the pair), ``loss``; ``gap`` (nats above the single-pair model)
-        and its parts ``equal`` and ``text``.
+        ``run_id, pair, p, size, n, multiple`` (end over the last step kept), ``reached`` (loss at
+        the cut), ``predicted, end, missed`` (predicted less end), ``fall`` (reached less end).
+        Curves with fewer than three points before the cut, or that no power law fits, are left out.
     """
-    seen = rows.drop_duplicates(["run_id", "pair"]).set_index(["run_id", "pair"])
-    last = curves.sort_values("step").groupby(["run_id", "pair"], as_index=False).last()
-    single = {
-        (pair, n): group.groupby("target_tokens")["cross_entropy"].mean()
-        for (pair, n), group in curves[curves["p"] == 1].groupby(["pair", "n_non_embedding"])
-    }
-    gaps = []
-    for cell in last[(last["p"] > 0) & (last["p"] < 1)].to_dict("records"):
-        alone = single.get((cell["pair"], cell["n_non_embedding"]))
-        tokens = float(seen.loc[(cell["run_id"], cell["pair"]), "pair_target_tokens"])
-        if alone is None or tokens < alone.index[0]:
+    keys = ["run_id", "pair", "p", "size", "n"]
+    known = curves[curves["p"] > 0].rename(columns={"n_non_embedding": "n"})
+    for key, group in known.groupby(keys):
+        whole = group.sort_values("step")
+        last = float(whole["step"].iloc[-1])
+        early = whole[whole["step"] * multiple <= last]
+        if len(early) < 3:
             continue
-        loss, end = cell["cross_entropy"], alone.iloc[-1]
-        same_text = float(np.interp(np.log(tokens), np.log(alone.index), alone))
-        key = (cell["pair"], cell["p"], cell["n_non_embedding"])
-        gaps.append((*key, tokens, loss, loss - end, loss - same_text, same_text - end))
-    columns = ["pair", "p", "n", "tokens", "loss", "gap", "equal", "text"]
-    return pd.DataFrame(gaps, columns=columns).groupby(columns[:3], as_index=False).mean()
+        cell = dict(zip(keys, key, strict=True)) | {
+            "multiple": last / float(early["step"].iloc[-1])
+        }
+        yield from _forecast(cell, early, skip, whole["cross_entropy"].iloc[-1])
 
 
-@framed()
-def predicted_by_text(short: pd.DataFrame, longer: pd.DataFrame) -> Rows:
-    """What a law of size and text, fitted to one budget, predicts of another one.
-
-    If the weight acted by the text that it shows and by nothing else, then twice the budget at the
-    same weight would be worth as much as twice the weight at the same budget.
-
-    Parameters
-    ----------
-    short, longer
-        From `results.load`: all runs of a grid at one budget, and runs of the same cells at a
-        larger one.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, n``, ``observed`` and ``predicted``: by how many nats the longer run is lower.
-    """
-    for pair, rows in short[short["p"] > 0].groupby("pair"):
-        law = fit_additive_law(
-            rows["n_non_embedding"], rows["pair_target_tokens"], rows["cross_entropy"]
-        )
-        both = rows.merge(longer[longer["pair"] == pair], on=CELL, suffixes=("", "_longer"))
-        size, text = both["n_non_embedding"], "pair_target_tokens"
-        yield both[CELL[:2]].assign(
-            n=size,
-            observed=both["cross_entropy"] - both["cross_entropy_longer"],
-            predicted=law.predict(size, both[text]) - law.predict(size, both[f"{text}_longer"]),
-        )
-
-
-def common_domain(rows: pd.DataFrame) -> str:
-    """The domain that is largest where it is smallest, over the pairs of the rows.
-
-    Raises
-    ------
-    ValueError
-        When no domain has text of all pairs.
-    """
-    parts = rows[(rows["domain"] != "all") & (rows["test_set"] == "indomain")]
-    tokens = parts.pivot_table(index="domain", columns="pair", values="test_tokens", aggfunc="max")
-    return str(tokens.dropna().min(axis=1).idxmax())
-
-
-@framed(by=["pair"])
-def other_causes(rows: pd.DataFrame) -> Rows:
-    """The laws of a grid as they are, with the tables counted in N, and of one domain alone.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one grid, all its domains.
-
-    Returns
-    -------
-    DataFrame
-        A row a pair and setting: ``pair, fitted to``; ``α alone`` and ``α, least weight``, of the
-        single pair's own law (Eq. 6) and of the smallest weight's, and the ``spread of α``, largest
-        less smallest; at how many weights ``L∞ at bound`` is; ``slope of log f`` on log N, the mean
-        of what the direct estimator gives over the weights that have one in every setting, and how
-        many these ``weights`` are; ``R²`` of the joint law (Eq. 7); ``test tokens`` of the pair.
-    """
-    domain = common_domain(rows)
-    own = rows[rows["test_set"] == "indomain"]
-    whole = own[own["domain"] == "all"]
-    settings = {
-        "as above": ("all", observed(whole)),
-        "N with the tables": ("all", observed(whole, "n_total")),
-        f"{domain} alone": (domain, observed(own[own["domain"] == domain])),
-    }
-    tokens = own.groupby(["domain", "pair"])["test_tokens"].max()
-    laws = {name: laws_by_budget(points.assign(budget=0)) for name, (_, points) in settings.items()}
-    sloped = pd.concat([each.dropna(subset=["slope"]) for each in laws.values()])
-    times = sloped.groupby(["pair", "p"]).size()
-    in_all = set(times[times == len(laws)].index)
-    for name, (text, points) in settings.items():
-        for pair, group in laws[name].groupby("pair"):
-            common = pd.Series([(pair, p) in in_all for p in group["p"]], index=group.index)
-            mine = points[points["pair"] == pair]
-            alpha = group.set_index("p")["alpha"]
-            yield {
-                "pair": pair_name(str(pair)),
-                "fitted to": name,
-                "α alone": alpha[1.0],
-                "α, least weight": alpha[alpha.index.min()],
-                "spread of α": alpha.max() - alpha.min(),
-                "L∞ at bound": f"{int(group['at_bound'].sum())} of {len(group)}",
-                "slope of log f": group.loc[common, "slope"].mean(),
-                "weights": int(common.sum()),
-                "test tokens": int(tokens[text, pair]),
-                "R²": fit_joint_law(mine, n="n", loss="loss").r2,
-            }
+def _forecast(
+    about: dict[str, Any],
+    curve: pd.DataFrame,
+    skip: float,
+    end: float,
+    reached: float | None = None,
+) -> Iterator[dict[str, Any]]:
+    """A row where a power law fits the curve; `reached` is the loss of its end unless given."""
+    read = extrapolate_curve(
+        curve["step"], curve["cross_entropy"], multiple=about["multiple"], skip=skip
+    )
+    if read.law.identified:
+        reached = float(curve["cross_entropy"].iloc[-1] if reached is None else reached)
+        predicted = reached * read.ratio
+        values = (reached, predicted, end, predicted - end, reached - end)
+        yield about | dict(zip(FORECAST, values, strict=True))

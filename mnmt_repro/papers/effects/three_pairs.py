@@ -356,28 +356,6 @@ def rest_matters(cells: pd.DataFrame) -> Rows:
         }
 
 
-def alone_again(rows: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
-    """The effect of a larger family's larger tables: single-pair runs of both families.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of the many-language cohort.
-    points
-        Of the two-language cohort.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, n, loss, loss of two, ratio``.
-    """
-    own = mean_losses(rows[rows["p"] == 1], "pair")
-    other = points[points["p"] == 1][["pair", "n", "loss"]]
-    both = own.merge(other, on=["pair", "n"], suffixes=("", " of two"))
-    both["ratio"] = both["loss"] / both["loss of two"]
-    return both[["pair", "n", "loss", "loss of two", "ratio"]]
-
-
 def seed_distance(rows: pd.DataFrame) -> float:
     """Mean relative distance of the losses of two runs that differ in their seed alone.
 

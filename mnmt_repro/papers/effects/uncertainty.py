@@ -34,7 +34,7 @@ from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared
 from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.papers.effects.cells import Rows, framed
-from mnmt_repro.papers.effects.fractions import FORMS, direct_fractions, fractions
+from mnmt_repro.papers.effects.fractions import FORMS
 from mnmt_repro.papers.effects.grids import LossGrid
 from mnmt_repro.papers.effects.noise import between_seeds, pooled_sd
 from mnmt_repro.papers.effects.scaling import fit_pairs
@@ -275,14 +275,6 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
             )
 
 
-def best_laws(laws: pd.DataFrame, column: str) -> str:
-    """Which law is lowest in a column of `law_comparison`, and in how many cases."""
-    known = laws.dropna(subset=[column])  # a small grid does not identify every law
-    best = known.loc[known.groupby("label")[column].idxmin(), "law"].value_counts()
-    said = ", ".join(f"{law} in {count}" for law, count in best.items())
-    return f"{said} of {best.sum()} cases" if said else "no law is identified"
-
-
 def _fraction_law(rows: pd.DataFrame, form: Form, of: Reading) -> dict[str, float]:
     fit = fit_fraction(rows, form=form, **of)
     return _compared(fit, error_summary(leave_one_weight_out(rows, form, **of))["rmse"])
@@ -356,63 +348,8 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
                     }
 
 
-@framed("pair", "p", "alpha", by=["pair", "p"])
-def exact_exponents(cohort: str, points: pd.DataFrame) -> Rows:
-    """Exponents of laws whose irreducible loss is the exact one, of generated languages.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, alpha``: of a law for each weight, by least squares of the log of the loss above
-        the exact one. Of real text, whose irreducible loss is unknown, there are no rows.
-    """
-    if (config := _languages(cohort)) is not None:
-        for (pair, p), rows in points.groupby(["pair", "p"]):
-            above = rows["loss"] - irreducible_entropy(config, str(pair))
-            slope, _ = np.polyfit(np.log(rows["n"]), np.log(above), 1)
-            yield {"pair": pair, "p": p, "alpha": -slope}
-
-
 def _languages(cohort: str) -> ConlangConfig | None:
     """The generated languages of a declared grid."""
     known = (each for tier in RUN_TIERS for each in declared(tier))
     grid = next((each for each in known if each.name == cohort), None)
     return grid.corpus.conlang if isinstance(grid, Cohort) else None
-
-
-@framed(by=["cohort", "pair"])
-def absolute_and_relative(points: Mapping[str, pd.DataFrame]) -> Rows:
-    """Laws by the least squares of errors, and of their share of the loss.
-
-    Parameters
-    ----------
-    points
-        As of `against_truth`.
-
-    Returns
-    -------
-    DataFrame
-        A row a cohort, pair and kind of ``errors``: ``α alone`` and ``α, least weight`` of the
-        single pair's own law and of the smallest weight's (Eq. 6); the effective fraction at that
-        weight by the joint law (``f, joint``, Eq. 10) and directly (``f, direct``, Eq. 8, the
-        median over ``sizes`` that need no extrapolation).
-    """
-    for cohort, frame in points.items():
-        for errors in _KINDS:
-            fits = fit_pairs(frame, errors)
-            joint, direct = fractions(fits), direct_fractions(frame, fits)
-            for pair, (alone, _) in fits.items():
-                least = min(alone)
-                by_joint = joint[(joint["pair"] == pair) & (joint["p"] == least)]["f"]
-                by_size = direct[(direct["pair"] == pair) & (direct["p"] == least)]["f"]
-                yield {
-                    "cohort": cohort_name(cohort),
-                    "pair": pair_name(pair),
-                    "errors": errors,
-                    "α alone": alone[1.0].alpha,
-                    "α, least weight": alone[least].alpha,
-                    "p": least,
-                    "f, joint": by_joint.mean(),
-                    "f, direct": by_size.median(),
-                    "sizes": len(by_size),
-                }

@@ -1,11 +1,12 @@
-"""The chart of runs that were trained again."""
+"""Charts of how far runs are to be trusted: trained again, and forecast from their beginnings."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.papers.charts.theme import GREY, tips
+from mnmt_repro.papers.charts.theme import GREY, diagonal, tips, weight_color
+from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.results.repeats import BEGINNING, END
 
 MINUS = "\N{MINUS SIGN}"
@@ -43,3 +44,24 @@ def small(value: float) -> str:
     ('0', '+1.2e−06')
     """
     return f"{value:+.1e}".replace("-", MINUS) if value else "0"
+
+
+def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
+    """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
+    panels = []
+    for pair, group in found.assign(predicted_fall=found["reached"] - found["predicted"]).groupby(
+        "pair"
+    ):
+        end = float(max(group["fall"].max(), group["predicted_fall"].max()))
+        x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
+        y = alt.Y("fall:Q", title="fall observed (nats per token)")
+        dots = (
+            alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
+            .mark_point()
+            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
+        )
+        panel = (diagonal(x, y, (0, end)) + dots).properties(
+            title=pair_name(str(pair)), width=220, height=220
+        )
+        panels.append(panel)
+    return alt.hconcat(*panels)
