@@ -8,6 +8,7 @@ import pytest
 from synthetic import rows
 
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws.fraction import fraction_of
 from mnmt_repro.papers.charts import quality as charts
 from mnmt_repro.papers.effects import quality
 from mnmt_repro.papers.effects.fractions import fraction_fits
@@ -89,7 +90,9 @@ def test_the_law_of_scores_is_found() -> None:
     for law_ in laws.values():
         assert law_.params["alpha"] == pytest.approx(ALPHA, rel=1e-3)
         assert law_.params["l_inf"] == pytest.approx(LIMIT, rel=1e-3)
-        np.testing.assert_allclose(law_.fraction([0.1, 0.5]), [0.1, 0.5], rtol=1e-2)
+        np.testing.assert_allclose(
+            fraction_of(np.array([0.1, 0.5]), law_.values[3:]), [0.1, 0.5], rtol=1e-2
+        )
     table = quality.score_laws(laws)
     assert not table["at its bound"].any() and set(table["identified"]) == {"yes"}
     np.testing.assert_allclose(table["R²"], 1)

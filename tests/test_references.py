@@ -24,7 +24,7 @@ PAGES = sorted(
 )
 OF_PART = {"paper-a": {"A"}, "paper-b": {"B"}}
 CITED = {"A": "fernandes-2023", "B": "sun-2023"}
-RELATED = BOOK / "methods" / "related-work.ipynb"
+RELATED = BOOK / "methods" / "published-fits.ipynb"
 
 
 def cells(page: Path) -> list[str]:

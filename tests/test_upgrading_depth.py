@@ -69,7 +69,7 @@ def test_an_average_in_parts_is_the_same_to_the_bit(monkeypatch: pytest.MonkeyPa
 
 
 def test_impossible_depths_are_refused() -> None:
-    with pytest.raises(InputError, match="deeper.encoder must be at least 0, .* got -1"):
+    with pytest.raises(InputError, match="deeper encoder must be at least 0, got -1"):
         DepthConfig(encoder=-1)
-    with pytest.raises(InputError, match="decoder_at must be one of bottom, .*, got side"):
+    with pytest.raises(InputError, match="deeper decoder_at must be one of bottom, .*, got 'side'"):
         DepthConfig(decoder_at="side")

@@ -72,4 +72,4 @@ def test_a_page_is_executed_outside_a_checkout(installed: Path) -> None:
     page += "papermill.execute_notebook(ROOT / 'book/paper-a/model-sizes.ipynb', sys.argv[1], "
     page += "progress_bar=False, cwd=ROOT / 'book/paper-a')"
     run(installed, "python", "-c", page, str(installed / "page.ipynb"))
-    assert "15 of 16" in (installed / "page.ipynb").read_text(encoding="utf-8")
+    assert "15 of the 16" in (installed / "page.ipynb").read_text(encoding="utf-8")

@@ -30,6 +30,7 @@ from mnmt_repro.papers.charts.theme import plain, vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MARKED = re.compile(r"–|[+-]?[\d.,]+(\*|\(\*\))?")  # a number as tables mark significance
+_LONG = re.compile(r"\d+\.\d{3,}")  # a coordinate of an SVG; hundredths of a pixel are enough
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _FIRST_LENGTH = 24  # the same in the first column
@@ -101,8 +102,10 @@ class Figure(_Display):
 
     @cached_property
     def svg(self) -> str:
-        """The chart as SVG."""
-        return vl_convert.vegalite_to_svg(self.spec, vl_version=vega_lite_version())
+        """The chart as SVG, without a label for each mark: the image has one text alternative."""
+        quiet = {**self.spec, "config": {**self.spec.get("config", {}), "aria": False}}
+        svg = vl_convert.vegalite_to_svg(quiet, vl_version=vega_lite_version())
+        return _LONG.sub(lambda number: f"{float(number[0]):.2f}", svg)
 
     def _body(self) -> str:
         # "<" is escaped so that no text of the data can close the script element.

@@ -72,7 +72,9 @@ def lines(
         Panels beside one another, and the height of one in pixels.
     """
     titles = {x: x, y: y} | dict(titles or {})
-    curves = curves.dropna(subset=[x, y]).reset_index(drop=True)
+    drawn = [x, y, by, *(interval or ()), *([panel] if panel else [])]
+    curves = _short(curves.dropna(subset=[x, y]), drawn)
+    dots, printed = (None if f is None else _short(f, drawn) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
     colour = _colour(by, names)
     kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
@@ -212,6 +214,13 @@ def label_places(
             "label_y": [back(each) for each in placed],
         }
     )
+
+
+def _short(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """What is drawn of a frame, its numbers in five digits, so that pages stay small."""
+    own = frame[[name for name in dict.fromkeys(columns) if name in frame]].reset_index(drop=True)
+    numbers = own.select_dtypes("float").columns
+    return own.assign(**{name: own[name].map(lambda v: float(f"{v:.5g}")) for name in numbers})
 
 
 def _label(by: str, name: Any) -> str:

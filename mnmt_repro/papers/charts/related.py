@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from mnmt_repro.papers.charts.verdicts import badge
+from mnmt_repro.papers.charts.verdicts import badge, headline
+from mnmt_repro.papers.claims.schema import NOT_REPRODUCED
 from mnmt_repro.papers.effects.published import PAPERS
 
 SAME = "same"
@@ -68,3 +69,10 @@ def confirmed(paper: str) -> list[str]:
     """
     agreeing = [each["claims"] for each in findings(paper) if each["agrees"].startswith(SAME)]
     return list(dict.fromkeys(sum(agreeing, [])))
+
+
+def contradicted(stored: pd.DataFrame, paper: str) -> list[str]:
+    """Claims with which another paper agrees, and which are not reproduced here."""
+    return [
+        claim for claim in confirmed(paper) if headline(stored, claim)["verdict"] == NOT_REPRODUCED
+    ]
