@@ -32,7 +32,10 @@ OPTIONS = (
 PATIENCE = 240  # seconds for one step; it takes under one on an idle machine
 LOCAL = ("file:", "data:", "blob:", "about:", "chrome:", "chrome-untrusted:")
 OWN_BOOK = small_book.ROOT / "_build" / "html"
-OWN_PAGES = sorted((OWN_BOOK / "book").rglob("*.html"))
+BUILT = sorted((OWN_BOOK / "book").rglob("*.html"))
+MOVED = {page: to[1] for page in BUILT if (to := re.search('url=([^"]+)"', page.read_text()[:400]))}
+"""Old addresses, and where each leads."""
+OWN_PAGES = [page for page in BUILT if page not in MOVED]
 
 # Resolves once charts and formulas have been drawn, with what a reader would miss. A folded chart,
 # or one in another tab, is drawn when a reader opens it; so here everything is opened. Where the
@@ -326,6 +329,12 @@ def test_a_page_of_the_book_is_drawn_offline_and_can_be_read(
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert narrow["width"] <= PHONE["width"] and narrow["smallest"] >= 10, narrow
     assert cut == []
+
+
+@pytest.mark.skipif(not OWN_PAGES, reason="the book is not built: run `make book` first")
+def test_old_addresses_lead_to_pages() -> None:
+    assert MOVED
+    assert [page for page, to in MOVED.items() if not (page.parent / to).exists()] == []
 
 
 # Moves the slider of the importance to its end, and resolves with what the chart then says.
