@@ -16,7 +16,7 @@ from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.cli.retrain import _whole
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.repeats import repeats_chart
+from mnmt_repro.papers.charts.runs import repeats_chart
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.effects.uncertainty import noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
