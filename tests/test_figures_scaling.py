@@ -11,7 +11,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.charts.fractions import frontier_chart
 from mnmt_repro.papers.claims import load_claims
-from mnmt_repro.papers.effects import fractions, prediction, quality, scaling, settled
+from mnmt_repro.papers.effects import fractions, prediction, quality, scaling
 from mnmt_repro.papers.effects.uncertainty import (
     against_truth,
 )
@@ -169,22 +169,6 @@ def test_the_band_of_a_frontier_is_a_ring_about_its_curve():
         assert list(low["place"]) == list(inner["place"]) == list(-high["place"])
         for pair in (first, second):
             assert (low[pair].to_numpy() < high[pair].to_numpy()).all()
-
-
-def test_end_slope_is_the_change_a_doubling_brings():
-    tokens = [1000 * 2**i for i in range(6)]
-    curves = pd.DataFrame(
-        {
-            "run_id": "r",
-            "pair": "eng-deu",
-            "p": 1.0,
-            "size": "d8x1",
-            "n_non_embedding": 2000,
-            "target_tokens": tokens,
-            "cross_entropy": [9.0, 7.0, 5.0, 4.9, 4.8, 4.7],  # at the end, 0.1 a doubling
-        }
-    )
-    assert settled.end_slopes(curves)["end_slope"].item() == pytest.approx(-0.1)
 
 
 def test_fractions_of_laws_that_are_not_identified_are_left_out():
