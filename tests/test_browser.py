@@ -71,7 +71,7 @@ const loaded = () => document.documentElement.dataset.mnmtCharts && maths();
 const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 const drawn = () => document.querySelectorAll(".mnmt-chart:not([data-drawn])").length === 0;
 const open = () => {
-  const shown = [...document.querySelectorAll(".mnmt-chart, .mnmt-card")].filter(
+  const shown = [...document.querySelectorAll(".mnmt-chart")].filter(
     (chart) => chart.checkVisibility() && !chart.closest("details:not([open])"),
   );
   first = shown.length ? shown[0].getBoundingClientRect().top + window.scrollY : 0;

@@ -7,12 +7,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
-from stored_claims import entry, made_evidence, mean_loss, write_claims
+from stored_claims import ROOT, declared_claims, entry, made_evidence, mean_loss, write_claims
 
 from mnmt_repro.papers.claims import load_claims, verify
 from mnmt_repro.papers.claims.history import Ancestry, History
 from mnmt_repro.papers.claims.judging import EFFECTS, Verdict, evaluate
+from mnmt_repro.repository import git
 
 
 @pytest.fixture(autouse=True)
@@ -174,3 +176,14 @@ def test_what_cannot_be_told_is_not_known(
         assert asked(folder).post_hoc is None and why in asked(folder).note
     monkeypatch.setenv("PATH", "")
     assert "git is not installed" in asked(repository.folder).note
+
+
+def test_changes_after_seeing_data_name_claims_and_commits_that_exist() -> None:
+    changes = pd.read_csv(ROOT / "data" / "claims" / "after_seeing.csv", dtype=str)
+    named = {name for names in changes["claims"] for name in names.split()}
+    assert named <= {*declared_claims(), "all", "A1", "B4", "B22"}  # the last three are gone
+    assert not changes.isna().any(axis=None)
+    if History(ROOT).unavailable:
+        pytest.skip("the history of this checkout is not available")
+    for commit, date in changes[["commit", "date"]].drop_duplicates().itertuples(index=False):
+        assert git(ROOT, "show", "--no-patch", "--format=%cs", commit).strip() == date, commit

@@ -19,10 +19,15 @@ from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import Claim
 
 
-def claim_list(stored: pd.DataFrame, claims: Sequence[Claim]) -> Html:
-    """List stored verdicts (`claims.read_stored`) with the entries of their claims."""
+def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = True) -> Html:
+    """List stored verdicts (`claims.read_stored`) with the entries of their claims.
+
+    Each badge leads to the page of its claim, if `linked`.
+    """
     by_id = {claim.id: claim for claim in claims}
-    rows = [_row(row, by_id[str(name)], stored) for name, row in headlines(stored).iterrows()]
+    rows = [
+        _row(row, by_id[str(name)], stored, linked) for name, row in headlines(stored).iterrows()
+    ]
     html = render(
         "claim_list",
         rows=rows,
@@ -34,7 +39,7 @@ def claim_list(stored: pd.DataFrame, claims: Sequence[Claim]) -> Html:
     return Html(html=html, words=words)
 
 
-def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame) -> dict[str, Any]:
+def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> dict[str, Any]:
     mine = stored[(stored["claim"] == claim.id) & (stored["measure"] == claim.measure)]
     effects = mine[mine["limit"] != ""]  # and not those of the other parts
     known = pd.notna(row["value"])
@@ -47,7 +52,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame) -> dict[str, Any]:
         "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
         "where": plain(row["setting"]),
         "resolution": typeset(_resolution(claim, row)),
-        "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html"),
+        "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
         "why": row["why"],
         "robust": row["robust"],
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],

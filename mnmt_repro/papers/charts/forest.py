@@ -39,6 +39,7 @@ def forest(
     form: str = "~f",
     columns: int = 1,
     shared: bool = True,
+    width: int = WIDE,
 ) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
 
@@ -60,6 +61,8 @@ def forest(
         Of panels. Panels beside one another have the same rows, and an axis each.
     shared
         Whether panels below one another have one horizontal range.
+    width
+        Of the panels of one row in pixels, their labels aside.
     """
     table = table.assign(**{name: value for name, value in _USUAL.items() if name not in table})
     known = list(dict.fromkeys(table["series"].fillna("")))
@@ -93,10 +96,8 @@ def forest(
             style=_style(known, table),
             marks=marks or {},
         )
-        width = WIDE if columns == 1 else WIDE // columns
-        panels.append(
-            panel.properties(title=group, width=width) if group else panel.properties(width=width)
-        )
+        sized = panel.properties(width=width // columns)
+        panels.append(sized.properties(title=group) if group else sized)
     return alt.concat(*panels, columns=columns, spacing=14)
 
 

@@ -36,6 +36,7 @@ def lines(
     shared: bool = True,
     columns: int = 2,
     height: int = 300,
+    width: int = WIDE,
 ) -> alt.ConcatChart:
     """Draw one line for each value of a column, labelled at its end, in panels.
 
@@ -68,8 +69,8 @@ def lines(
         Of the vertical axis; what lies beyond is cut off. By default all is shown.
     shared
         Whether all panels have one vertical range.
-    columns, height
-        Panels beside one another, and the height of one in pixels.
+    columns, height, width
+        Panels beside one another, the height of one in pixels, and the width of their row.
     """
     titles = {x: x, y: y} | dict(titles or {})
     drawn = [x, y, by, *(interval or ()), *([panel] if panel else [])]
@@ -83,7 +84,7 @@ def lines(
     frames = [frame for frame in (curves, dots, printed) if frame is not None]
     across = min(columns, len(groups))
     label = LETTER * max(len(_label(by, name)) for name in names)
-    width = (WIDE - SPACING * (across - 1)) // across - AXIS - label
+    width = (width - SPACING * (across - 1)) // across - AXIS - label
     charts = []
     for place, (name, own) in enumerate(groups):
         at = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,86 @@ import pandas as pd
 import yaml
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.measures import measured
+from mnmt_repro.papers.charts.badge import STYLE
+from mnmt_repro.papers.charts.measures import limit_written, measured
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.papers.charts.verdicts import badge, headline, tally
-from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Exhibit
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
+from mnmt_repro.papers.claims.report import headlines
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
-def headlines(*shown: Mapping[str, str]) -> Html:
-    """Display headlines side by side.
+@framed("claim", "title", "group", "verdict", "ours", "value", "low", "high", "page")
+def claim_effects(stored: pd.DataFrame) -> Rows:
+    """How far the effect of each claim lies from its limit, in halves of its 95 % interval.
 
     Parameters
     ----------
-    shown
-        ``paper``, its ``question``, our ``answer`` in a sentence, and the ``chart`` of a ``page``
-        that answers it, with its ``alt`` and ``caption``.
+    stored
+        From `claims.read_stored`.
+
+    Returns
+    -------
+    DataFrame
+        A row for each claim whose effect has an interval: ``claim, title``, ``group`` (paper and
+        kind of text), ``verdict``, ``ours`` (the effect in its own unit, and the limit),
+        ``value, low, high`` (positive on the claim's side of its limit) and ``page``.
     """
-    words = "\n".join(f"{headline['question']} {headline['answer']}" for headline in shown)
-    return Html(html=render("headlines", headlines=shown, thumbnail=_THUMBNAIL), words=words)
+    for name, row in headlines(stored).iterrows():
+        claim = claims_by_id()[str(name)]
+        if not row["resolution"] > 0:
+            continue
+        ends = [_beyond(row[end], claim) / row["resolution"] for end in ("value", "low", "high")]
+        group = f"Paper {claim.paper}, {row['kind']}"
+        sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
+        ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
+        page = f"{claim.page}.html"
+        title, ends = f"{claim.id} {claim.title}", [ends[0], min(ends), max(ends)]
+        yield (claim.id, title, group, row["verdict"], ours, *ends, page)
+
+
+def _beyond(value: float, claim: Claim) -> float:
+    """How far a value lies on the claim's side of its limit; of a range, of its nearer end."""
+    if isinstance(claim.limit, tuple):
+        return min(value - claim.limit[0], claim.limit[1] - value)
+    return value - claim.limit if claim.side == ">=" else claim.limit - value
+
+
+def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
+    """Draw `claim_effects`, a row a claim, which leads to its page, and a panel a group."""
+    signs = {verdict: colour for verdict, (_, colour) in STYLE.items()}
+    most = effects[["low", "high"]].abs().to_numpy().max()
+    scale = altair.Scale(type="symlog", domain=[-most, most])
+    title = "distance from the limit, in half-widths of the interval"
+    panels = []
+    for group, rows in effects.groupby("group", sort=False):
+        last = group == effects["group"].iloc[-1]
+        axis = altair.Axis(values=[-10, -3, -1, 0, 1, 3, 10], labels=last, ticks=last, domain=last)
+        base = altair.Chart(rows).encode(
+            y=altair.Y("title:N", sort=None, title=None)
+            .axis(labelLimit=400, ticks=False, domain=False)
+            .scale(domain=[*rows["title"]]),
+            color=altair.Color("verdict:N", legend=None).scale(
+                domain=[*signs], range=[*signs.values()]
+            ),
+            href="page:N",
+            tooltip=["title", "verdict", "ours"],
+        )
+        x = altair.X("value:Q", scale=scale, axis=axis, title=title if last else None)
+        limit = altair.Chart(pd.DataFrame({"value": [0]})).mark_rule(strokeDash=[4, 3], color=INK)
+        said = base.mark_text(align="left", dx=10, fontSize=12)
+        layers = altair.layer(
+            limit.encode(x),
+            base.mark_rule(strokeWidth=2).encode(altair.X("low:Q", scale=scale), x2="high:Q"),
+            base.mark_point(filled=True, size=60, opacity=1).encode(x),
+            said.encode(x=altair.value("width"), text="ours:N"),
+        )
+        panels.append(layers.properties(title=str(group), width=300, height=18 * len(rows)))
+    return altair.vconcat(*panels, spacing=6)
 
 
 def scoreboard(exhibits: Sequence[Exhibit], stored: pd.DataFrame, paper: str) -> Html:

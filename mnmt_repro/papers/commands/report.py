@@ -1,10 +1,10 @@
-"""`report`: one page for a reviewer as HTML and Markdown, and the list of outputs for CODECHECK."""
+"""`report`: the page of verdicts for a reviewer, and the list of outputs for CODECHECK."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import platform
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,29 +23,18 @@ if TYPE_CHECKING:
 
     from mnmt_repro.papers.claims.schema import Claim, Exhibit
 
-TEMPLATE = Path(__file__).with_name("report.md.jinja")
 COMPUTED_WITH = ("numpy", "scipy", "pandas")
 """Packages whose version can move a number."""
 SPECIFICATION = "https://codecheck.org.uk/spec/config/2.0/"
 
-
-_STYLE = """
-body { max-width: 90rem; }
-th, td { text-align: left; vertical-align: top; white-space: normal; }
-summary { cursor: pointer; }
-@media (max-width: 50rem) { th, td { min-width: 7rem; } }
-a { color: inherit; }
-code { overflow-wrap: anywhere; }
-"""
+_WIDE = "body { max-width: 90rem; }"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportOptions(Inputs):
     """The options of `report`."""
 
-    out: Path = setting(
-        "folder in which report.html and report.md are written", Path("report"), metavar="DIR"
-    )
+    out: Path = setting("folder in which report.html is written", Path("report"), metavar="DIR")
     codecheck: bool = setting(
         "write no report: print the list of outputs for https://codecheck.org.uk", False
     )
@@ -56,8 +45,8 @@ def add(commands: Any) -> None:
     add_command(
         commands,
         "report",
-        "check all verdicts as `verify` does, and write one page for a reviewer as HTML and "
-        "Markdown: effects with limits and intervals, order of commits, environment, hashes",
+        "check all verdicts as `verify` does, and write one page for a reviewer as HTML: effects "
+        "with limits and intervals, order of commits, environment, hashes",
         examples=[
             "mnmt-repro report --out review",
             "mnmt-repro report --codecheck > codecheck.yml",
@@ -74,8 +63,8 @@ def act(options: ReportOptions) -> int:
     from mnmt_repro.results.files import results_root
 
     declared = claims.load_claims(options.root / "data" / "claims")
-    exhibits = claims.load_exhibits(options.root, declared)
     if options.codecheck:
+        exhibits = claims.load_exhibits(options.root, declared)
         print(codecheck(options.root, declared, exhibits), end="")
         return 0
     verdicts = claims.verify(options.root, store=options.results, fresh=options.fresh)
@@ -83,11 +72,10 @@ def act(options: ReportOptions) -> int:
     wrong = claims.differences(verdicts, stored)
     store = results_root(options.results, checkout=options.root)
     table = with_stored_order(claims.to_table(verdicts), stored)
-    text = report(options.root, store, table, declared, wrong, len(exhibits))
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, content in (("report.md", text), ("report.html", as_html(text))):
-        write_bytes(options.out / name, content.encode())
-        print(options.out / name)
+    path = options.out / "report.html"
+    write_bytes(path, report(options.root, store, table, declared, wrong).encode())
+    print(path)
     print(outcome(wrong), file=sys.stderr)
     return 1 if wrong else 0
 
@@ -112,9 +100,8 @@ def report(
     table: pd.DataFrame,
     claims: Sequence[Claim],
     wrong: Mapping[str, str],
-    exhibits: int,
 ) -> str:
-    """Write the report as Markdown.
+    """Write the list of the page of verdicts with environment and hashes, as one HTML file.
 
     Parameters
     ----------
@@ -126,71 +113,37 @@ def report(
         Their entries in `data/claims`.
     wrong
         Claim id to what differs from its stored verdict.
-    exhibits
-        How many figures and tables of the papers have a page or a reason.
     """
-    from jinja2 import FileSystemLoader
-
-    from mnmt_repro.papers.charts.badge import STYLE
-    from mnmt_repro.papers.charts.measures import limit_written, measured, named
-    from mnmt_repro.papers.charts.verdicts import count
-    from mnmt_repro.papers.claims.report import headlines
-    from mnmt_repro.papers.claims.schema import VERDICTS
-    from mnmt_repro.templates import templates
-
-    first = headlines(table)
-    found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
-    found.filters["plain"] = _plain
-    return found.get_template(TEMPLATE.name).render(
-        version=__version__,
-        outcome=outcome(wrong),
-        count=count(table),
-        groups={
-            name: first[first["verdict"] == name].to_dict("records")
-            for name in VERDICTS
-            if name in set(first["verdict"])
-        },
-        effects={
-            claim.id: table[(table["claim"] == claim.id) & (table["limit"] != "")].to_dict(
-                "records"
-            )
-            for claim in claims
-        },
-        claims={claim.id: claim for claim in claims},
-        before=int((first["post_hoc"] == "no").sum()),
-        unchecked=int((first["post_hoc"] == "not known").sum()),
-        signs={name: sign for name, (sign, _) in STYLE.items()},
-        limit=limit_written,
-        measured=measured,
-        named=named,
-        wrong=wrong,
-        papers=papers(root),
-        exhibits=exhibits,
-        environment=environment(),
-        hashes=hashes(root, store),
-    )
-
-
-def _plain(text: Any) -> str:
-    r"""Write a text on one line, without a meaning in Markdown, in a cell of a table too.
-
-    >>> _plain("a|b\n *c* <d>")
-    'a\\|b \\*c\\* \\<d\\>'
-    """
-    return re.sub(r"([\\`*_|<>\[\]])", r"\\\1", " ".join(str(text).split()))
-
-
-def as_html(markdown: str) -> str:
-    """Write a report that was made as Markdown as one HTML file, without other files."""
-    from markdown_it import MarkdownIt
+    import pandas as pd
 
     from mnmt_repro.cli.fit_report import page
+    from mnmt_repro.papers import pages
+    from mnmt_repro.papers.charts.claim_list import claim_list
+    from mnmt_repro.papers.charts.verdicts import count
+    from mnmt_repro.papers.claims.report import headlines
 
-    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown)
-    body = body.replace("<table>", '<div class="wide" tabindex="0"><table>')
-    body = body.replace("</table>", "</table></div>")
-    title = markdown.partition("\n")[0].removeprefix("# ")
-    return page(title, body, _STYLE)
+    before = int((headlines(table)["post_hoc"] == "no").sum())
+    differ = pd.DataFrame({"claim": [*wrong], "difference": [*wrong.values()]})
+    title = f"Review of mnmt-repro {__version__}"
+    body = [
+        f"<h1>{title}</h1><p><b>{html.escape(outcome(wrong))}</b></p>",
+        _table(differ) if wrong else "",
+        f"<p>{count(table)} For {before} of them the limit was committed before the rows that "
+        "decide it. This report computes effects from stored rows. It does not check that "
+        "training gives these rows: see <code>mnmt-repro retrain</code>.</p>",
+        claim_list(table, claims, linked=False).html,
+        "<h2>Environment</h2>",
+        _table(pd.DataFrame(environment().items(), columns=["what", "value"])),
+        "<h2>Hashes</h2><p>Each command prints the hash beside it when it runs in the top folder "
+        "of a checkout.</p>",
+        _table(pd.DataFrame(hashes(root, store))),
+    ]
+    style = (Path(pages.__file__).parent / "static" / "mnmt.css").read_text(encoding="utf-8")
+    return page(title, "\n".join(body), style + _WIDE)
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return f'<div class="wide" tabindex="0">{frame.to_html(index=False, border=0)}</div>'
 
 
 def papers(root: Path) -> list[dict[str, Any]]:
