@@ -78,6 +78,7 @@ def made_verdict(
             outcome=outcome(claim, *of_role.get(role.replace("-", "_"), (NAN,))),
             seeds=4,
             runs=8,
+            sizes="732 to 37,216",
             ancestry=Ancestry(post_hoc=post_hoc, note=""),
         )
         for role, each in claim.settings.items()

@@ -96,7 +96,7 @@ def three_lines(
     if pd.isna(row["value"]):
         effect = row["why"] or "no rows yet"
     where = f"{plain(row['setting'])}; {row['kind']}"
-    if row.get("sizes"):
+    if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {

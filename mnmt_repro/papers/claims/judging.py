@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.history import Ancestry, History
 from mnmt_repro.papers.claims.schema import (
@@ -182,6 +184,8 @@ class Result:
         What the setting is to the claim; see `Claim.settings`.
     seeds, runs
         How many are read.
+    sizes
+        The least and the largest parameter count that is read, such as ``"732 to 37,216"``.
     """
 
     role: str
@@ -189,6 +193,7 @@ class Result:
     outcome: Outcome
     seeds: int
     runs: int
+    sizes: str
     ancestry: Ancestry
 
 
@@ -261,8 +266,14 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             outcome=judge(claim, setting, evidence),
             seeds=int(rows["seed"].nunique()),
             runs=int(rows["run_id"].nunique()),
+            sizes=_span(rows[setting.n]),
             ancestry=ancestry,
         )
 
     results = {role: result(role, setting) for role, setting in claim.settings.items()}
     return Verdict(claim=claim, results=results)
+
+
+def _span(sizes: pd.Series[int]) -> str:
+    ends = sorted({int(sizes.min()), int(sizes.max())}) if len(sizes) else []
+    return " to ".join(f"{n:,}" for n in ends)

@@ -40,8 +40,8 @@ CLAIMS = Path("data", "claims")
 STORED = CLAIMS / "verdicts.csv"
 COLUMNS = (
     *("claim", "role", "setting", "kind", "part", "measure", "value", "low", "high"),
-    *("verdict", "resolution", "limit", "side", "unit", "seeds", "runs", "post_hoc", "robust"),
-    "why",
+    *("verdict", "resolution", "limit", "side", "unit", "seeds", "runs", "sizes", "post_hoc"),
+    *("robust", "why"),
 )
 """Of the stored table. Those from `verdict` on are empty but in rows of an effect."""
 LATER_ROOMS = ("charts", "pages", "commands", "cli", "__main__.py")
@@ -144,6 +144,7 @@ def _rows(verdict: Verdict) -> Iterator[dict[str, Any]]:
             "unit": claim.unit,
             "seeds": result.seeds,
             "runs": result.runs,
+            "sizes": result.sizes,
             "post_hoc": {True: "yes", False: "no", None: "not known"}[result.ancestry.post_hoc],
             "robust": verdict.robust if result is verdict.headline else "",
             "why": outcome.why,
