@@ -16,7 +16,13 @@ from mnmt_repro.corpora import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-OTHERS = ("tar", "gh", "sha256sum", "cat", "shuf", ".venv/bin/python")
+OTHERS = (
+    "tar",
+    "gh",
+    "sha256sum",
+    "python",
+    *(f".venv/bin/{name}" for name in ("python", "pip", "uv")),
+)
 
 
 def commands(path: Path) -> list[str]:
