@@ -56,7 +56,7 @@ def test_each_step_calls_a_target_or_a_command_that_exists(path: Path) -> None:
     for run in commands(path):
         inner = re.search(r"\$\((.*)\)", run)
         for line in [re.sub(r"\$\(.*\)", "RUN", run), *([inner[1]] if inner else [])]:
-            program, *rest = shlex.split(line.split("|")[0])
+            program, *rest = shlex.split(re.split(r"\||>>", line)[0])
             if program == "make":
                 assert rest and rest[0] in targets, line
             elif program == ".venv/bin/mnmt-repro":
