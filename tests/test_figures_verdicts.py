@@ -58,7 +58,7 @@ def test_a_badge_says_verdict_effect_and_where_it_leads(stored: pd.DataFrame) ->
 
 def test_verdicts_are_counted(stored: pd.DataFrame) -> None:
     assert count(stored) == (
-        "Of 5 claims: 2 reproduced, 1 not reproduced (post hoc: B3), 1 undecided, 1 out of reach."
+        "Of 5 claims: 2 reproduced, 1 not reproduced, 1 undecided, 1 out of reach. Post hoc: 1."
     )
     shown = tally_line(stored)
     assert shown.words == "✓ 2 reproduced, ✗ 1 not reproduced, ? 1 undecided, – 1 out of reach"

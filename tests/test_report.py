@@ -35,7 +35,7 @@ def test_the_answer_comes_first_each_claim_follows_and_no_other_file_is_needed(
     text = written(tmp_path, {})
     body = text.partition("</h1>")[2]
     assert body.startswith(f"<p><b>{PASSED}</b></p>")
-    assert "Of 3 claims: 1 reproduced, 1 not reproduced (post hoc: B3), 1 undecided." in body
+    assert "Of 3 claims: 1 reproduced, 1 not reproduced, 1 undecided. Post hoc: 1." in body
     assert "For 2 of them the limit was committed before the rows" in body
     for claim in ("A11", "A14", "B3"):
         assert f'<tbody id="claim-{claim.lower()}"' in body
