@@ -178,7 +178,7 @@ def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
 
 @framed()
 def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
-    """Laws over the range of sizes: ``domain, p, n, loss``, the mean over mixtures of one weight."""
+    """Laws over all sizes: ``domain, p, n, loss``, the mean over mixtures of one weight."""
     for name, part in rows.groupby("pair"):
         sizes = part["n_non_embedding"]
         n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
