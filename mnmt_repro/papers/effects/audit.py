@@ -13,7 +13,7 @@ Every function under `checked` recomputes one kind of aggregate. `checks` gives 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pandas as pd
@@ -89,6 +89,11 @@ def check(
     }
 
 
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """Go over a frame's rows as named tuples."""
+    return iter(frame.itertuples(index=False))
+
+
 def half_unit(decimals: int) -> float:
     """Half a unit of the last printed digit."""
     return 0.5 * 10.0 ** -int(decimals)
@@ -112,7 +117,7 @@ _EARLIER = (
 @checked("Table 1 from Table 12")
 def table_1_from_table_12() -> Rows:
     """Average Table 12 over all, original and added directions; compare with Table 1's cells."""
-    for cell in printed_table(1).itertuples():
+    for cell in rows_of(printed_table(1)):
         if cell.model == "M20":  # Table 12 does not have it
             continue
         detail = 0.05 if cell.metric == "spbleu" else 0.5  # chrF++ is printed to 0.01 of 1
@@ -130,7 +135,7 @@ def table_3_from_table_12() -> Rows:
     """Compare Table 12's columns headed 30k with Table 3's full recipe after 30k updates."""
     table = printed_table(3)
     chosen = table[(table["setting"] == "full recipe") & (table["model"] != "Mt25")]
-    for cell in chosen.itertuples():
+    for cell in rows_of(chosen):
         yield check(
             f"Table 3, {cell.model} at 30k, {cell.group}: mean of Table 12, headed 30k",
             cell.value,
@@ -150,7 +155,7 @@ def table_8_from_table_12() -> Rows:
     scores = printed_scores().pivot(index="pair", columns="model", values="spbleu")
     gain = scores["Mt25-wide"] - scores["M25-wide"]
     table = printed_table(8)
-    for cell in table[table["grouping"] == "Mt25"].itertuples():
+    for cell in rows_of(table[table["grouping"] == "Mt25"]):
         yield check(
             f"Table 8, Mt25, {cell.pair}: Mt25-wide minus M25-wide of Table 12",
             cell.value,
@@ -226,7 +231,7 @@ def printed_gains() -> Rows:
     """
     table = printed_table(1)
     spbleu = table[table["metric"] == "spbleu"]
-    printed = {(cell.model, cell.group): cell.value for cell in spbleu.itertuples()}
+    printed = {(cell.model, cell.group): cell.value for cell in rows_of(spbleu)}
     scores = printed_scores().pivot(index=["pair", "group"], columns="model", values="spbleu")
     for new, old in UPGRADES.items():
         for group in GROUPS:
@@ -254,7 +259,7 @@ def _row_name(cell: pd.Series[Any]) -> str:
 @checked("resource levels")
 def resource_levels() -> Rows:
     """Derive each language's resource level from its sentence pairs, by the rule of Table 9."""
-    for row in printed_table(9).itertuples():
+    for row in rows_of(printed_table(9)):
         where = f"Table 9, {row.language}: {int(row.value):,} sentence pairs"
         yield check(where, row.level, resource_level(row.value))
 
@@ -309,7 +314,7 @@ def language_facts() -> Rows:
         )
         where = f"§4.3, starred languages of {name} that are not related or not low"
         yield check(where, 0, len(starred - related))
-    for cell in printed_table(8).itertuples():
+    for cell in rows_of(printed_table(8)):
         starred_here = by_name[cell.grouping].loc[foreign(cell.pair), "upsampled"]
         where = f"Table 8, {cell.grouping}, {cell.pair}: up-sampled"
         yield check(where, cell.upsampled, "yes" if starred_here else "no")
@@ -473,7 +478,7 @@ def ablations() -> Rows:
     for model in UPGRADES:
         cells = table[table["model"] == model]
         full = cells[cells["setting"] == "full recipe"].set_index("group")["value"]
-        for cell in cells[cells["setting"] != "full recipe"].itertuples():
+        for cell in rows_of(cells[cells["setting"] != "full recipe"]):
             said: Relation | None = (
                 ">" if cell.group == "all" else SAID.get((cell.setting, cell.group))
             )
@@ -494,7 +499,7 @@ def ablations() -> Rows:
 def prose() -> Rows:
     """Recompute the differences that the text states in numbers, from Tables 3, 5 and 8."""
     three, five, eight = printed_table(3), printed_table(5), printed_table(8)
-    scores = {(cell.model, cell.setting, cell.group): cell.value for cell in three.itertuples()}
+    scores = {(cell.model, cell.setting, cell.group): cell.value for cell in rows_of(three)}
     full = over_all(3, "setting == 'full recipe'")
     one = over_all(1, "metric == 'spbleu'")
     without = over_all(3, "setting == 'random init all'")
@@ -512,7 +517,7 @@ def prose() -> Rows:
         yield check(where, 3, whole_recipe - plain, tolerance=0.6)
     added = five[five["group"] == "added"]
     base = float(added["value"].iloc[0])  # without up-sampling
-    for cell in added.iloc[1:].itertuples():
+    for cell in rows_of(added.iloc[1:]):
         where = f"§4.3, gain on added languages, factor {cell.alpha}"
         where += ", related languages too" * (cell.related == "yes")
         yield check(where, 3, cell.value - base, tolerance=0.6)
