@@ -18,7 +18,6 @@ CHANGED: dict[str, dict[str, Any]] = {
     "methods/derivations": {"doubling_cohorts": ["conlang-sim0"]},
     "methods/runs": {"early": "webtech-en-defr"},
     "paper-a/effective-fraction-panels": {"weight": 0.1},
-    
     "paper-a/planner": {"cohort": "conlang-sim0", "tier": "mini"},  # refused
     "paper-a/translation-quality": {"metric": "bleu"},
     "paper-b/ablations": {"test_set": "indomain-3words"},

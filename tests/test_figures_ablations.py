@@ -11,7 +11,6 @@ from software25_store import write_store
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts import forest
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
@@ -152,20 +151,6 @@ def test_a_part_is_worth_what_is_lost_without_it() -> None:
     assert tables["table4"]["difference"].eq(1.0).all()  # printed: the choice is the better one
 
 
-def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame) -> None:
-    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
-    sides = forest.two_sides(table)
-    cells = sides.set_index(["side", "variant", "group"])
-    five = cells.loc[(forest.HERE, "alpha 5", "added")]
-    assert five["clear"] and five["low"] < five["value"] < five["high"]
-    printed = cells.loc[(forest.IN_PAPER, "alpha 5", "added")]
-    assert printed["clear"] and printed["value"] == 3.5 and math.isnan(printed["low"])
-    assert not cells.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
-    assert "alpha 1" not in set(sides["variant"])
-    drawn = forest.gains_forest(sides, sides["variant"], sides["group"]).to_dict()
-    assert [panel["title"] for panel in drawn["concat"]] == [forest.HERE, forest.IN_PAPER]
-
-
 # Groupings
 
 
@@ -187,15 +172,6 @@ def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
     assert (row["difference"], row["up-sampled"]) == (2.0, "yes")
     assert row["from scratch"] == 2.0 and row["loss"] == pytest.approx(2.1, abs=0.011)
     assert row["gain, %"] == pytest.approx(-5, abs=0.51) and math.isnan(row["p"])
-    sides = ablations.by_side(table).set_index(["direction", "up-sampled"])
-    out = sides.loc[("out of English", "yes")]
-    # 2.0 + 2.4 + 1.6 + 0.9 + 0.8 - 0.1 + 1.3 + 1.1 over eight cells.
-    assert out["mean difference"] == pytest.approx(10 / 8) and out["zero or above"] == 7
-    assert out["with rows"] == 6 and out["mean gain, %"] == pytest.approx(-2.5, abs=0.3)
-    assert out["zero or above here"] == 3
-    others = sides.loc[("out of English", "no")]
-    assert others["mean difference"] == pytest.approx(-3.5 / 4) and others["cells"] == 4
-    assert sides.loc["into English", "zero or above"].tolist() == [0, 0]
 
 
 # Languages
@@ -220,19 +196,6 @@ def test_table_9_beside_ours() -> None:
     assert table["name"].to_dict() == {code: LANGUAGE_NAMES[code] for code in table.index}
 
 
-def test_skew_by_hand() -> None:
-    table = corpora.skew(corpora.table9()).set_index("quantity")
-    # The paper: 23,792,604 over 55,185 pairs; 2.1 % added (its own audit).
-    assert table.loc["largest over smallest", "paper"] == pytest.approx(431, abs=0.2)
-    assert table.loc["added ones, % of all", "paper"] == pytest.approx(2.1, abs=0.05)
-    assert table.loc["languages of level mid", "paper"] == 8
-    ranks = table.loc["rank correlation with the paper's"]
-    assert ranks["paper"] == pytest.approx(1) and 0 < ranks["all our text"] < 1
-    levels = table[table.index.str.startswith("languages")]
-    assert (levels.sum() == 25).all()
-    assert table.loc["added ones, % of all", "main condition"] < 2.2
-
-
 def test_groupings_are_those_of_the_paper() -> None:
     languages = corpora.table9()
     table = corpora.groupings(languages).set_index("language")
@@ -243,15 +206,6 @@ def test_groupings_are_those_of_the_paper() -> None:
         printed = published.grouping(name)
         starred = printed["upsampled"] & (printed["group"] == "original")
         assert (table[name] == printed["group"] + starred.map({True: " *", False: ""})).all()
-    sizes = corpora.grouping_sizes(languages).set_index("grouping")
-    assert sizes.loc["M12t25", ["added", "up-sampled relatives"]].tolist() == [13, 0]
-    # Table 9: 3,554,932 of 107,748,494 pairs; with factor 5, 17,774,660 of 121,968,222.
-    assert sizes.loc["Mt25", ["paper", "paper, × 5"]].tolist() == pytest.approx(
-        [3.2993, 14.5733], abs=1e-4
-    )
-    # Where groupings are compared, each has the paper's share; in the main condition only one can.
-    assert sizes["groupings, × 5"].tolist() == pytest.approx(sizes["paper, × 5"].tolist(), abs=0.01)
-    assert sizes.loc["Mt25-v1", "main condition, × 5"] > 50
 
 
 def test_shares_of_the_languages() -> None:

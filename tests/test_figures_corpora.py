@@ -8,7 +8,7 @@ import pandas as pd
 
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig, irreducible_entropy
 from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.papers.charts.corpora import domain_chart, length_chart
+from mnmt_repro.papers.charts.corpora import domain_chart
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.effects import corpora
 
@@ -51,7 +51,6 @@ def test_lengths_are_tokens_over_sentences() -> None:
         "GNOME interface": 5.0,
         "WMT news 2021": 70.0,
     }
-    length_chart(table).to_dict()
 
 
 def test_the_glossary_gives_the_exact_floors_of_the_grids() -> None:

@@ -38,7 +38,7 @@ def test_the_cohort_asked_for_is_of_its_tier_and_the_tabs_are_of_any():
 
 
 def test_a_page_cannot_do_without_the_cohort_asked_for():
-    with pytest.raises(InputError, match="No runs of .* are stored yet"):
+    with pytest.raises(InputError, match="webtech-en-defr: too few runs are stored"):
         read_all(rows("webtech-en-dezh").assign(tier="mini"), "webtech-en-defr", "mini")
 
 

@@ -141,30 +141,11 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     p = np.repeat([0.1, 1.0], 4)
     score = 60 - 10 * loss + np.where(p < 1, 6.0, 0.0)
     points = pd.DataFrame({"pair": "eng-deu", "p": p, "n": 1.0, "loss": loss, "score": score})
-    table = quality.linearity_by_weight(points).set_index("p")
-    assert table["slope"].tolist() == pytest.approx([-10, -10])
-    assert table["score at equal loss"].to_dict() == pytest.approx(
-        {0.1: 31.0, 1.0: 25.0}
-    )  # at a loss of 3.5
-    (found,) = quality.weight_matters(points).to_dict("records")
+    assert quality.parallel_slope(points) == pytest.approx(-10)
+    assert quality.parallel_r2(points) == pytest.approx(1)
     # Between weights 3 points either way; along the lines a variance of 125.
-    assert found == {"pair": "eng-deu", "least": 0.1, "most": 1.0} | {
-        "one line": pytest.approx(125 / 134),
-        "parallel lines": pytest.approx(1),
-        "own lines": pytest.approx(1),
-        "loss": 3.5,
-        "score at least": pytest.approx(31.0),
-        "score at most": pytest.approx(25.0),
-    }
+    assert quality.straight_line(loss, score).r ** 2 == pytest.approx(125 / 134)
     # Slopes of 8 and 12 instead: parallel lines then miss by 2 points a nat, 2 x 4 x 5 in all.
     bent = points.assign(score=60 - loss * np.where(p < 1, 8.0, 12.0))
-    (found,) = quality.weight_matters(bent).to_dict("records")
     whole = ((bent["score"] - bent["score"].mean()) ** 2).sum()
-    assert found["own lines"] == pytest.approx(1)
-    assert found["parallel lines"] == pytest.approx(1 - 40 / whole)
-    # A weight whose losses do not reach so low has no score there.
-    far = points[points["p"] == 0.1].assign(p=0.05, loss=lambda rows: rows["loss"] + 9)
-    table = quality.linearity_by_weight(pd.concat([points, far])).set_index("p")
-    assert np.isnan(table.loc[0.05, "score at equal loss"])
-    assert table.loc[1.0, "score at equal loss"] == pytest.approx(25.0)
-    assert quality.weight_matters(points[points["p"] == 1]).empty
+    assert quality.parallel_r2(bent) == pytest.approx(1 - 40 / whole)
