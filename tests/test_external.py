@@ -24,12 +24,9 @@ from mnmt_repro.papers.effects.public_losses import (
     domain_laws,
     forecast_errors,
     forecasts,
-    law_curves,
     load_external,
     lowest_weights,
     relative_fractions,
-    separate_coefficients,
-    separate_laws,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -115,24 +112,6 @@ def test_laws_of_the_pile_are_at_their_known_optimum() -> None:
         law = fit_joint_law(table, n="model_size", loss=f"{domain}_loss", by="mixture")
         assert law.alpha == pytest.approx(alpha, abs=2e-6)
         assert law.l_inf == pytest.approx(l_inf, abs=2e-5)
-
-
-def test_a_law_of_each_mixture_has_its_own_exponent_and_passes_through_its_losses() -> None:
-    n = np.geomspace(1e8, 3e9, 5)
-    truth = {"few": (0.2, 0.3, 40.0), "many": (0.4, 0.5, 400.0)}
-    rows = pd.concat(
-        pd.DataFrame({"pair": "github", "mixture": name, "p": p, "n_non_embedding": n}).assign(
-            cross_entropy=1.0 + beta * n**-alpha
-        )
-        for name, (p, alpha, beta) in truth.items()
-    )
-    separate = separate_laws(rows)
-    found = separate_coefficients(rows, separate).set_index("mixture")
-    for name, (p, alpha, _) in truth.items():
-        assert tuple(found.loc[name, ["p", "alpha", "L_inf"]]) == pytest.approx((p, alpha, 1.0))
-    curves = law_curves(rows, lambda domain, mixture, n: separate[domain][mixture].predict(n))
-    ends = curves[curves["n"].isin([curves["n"].min(), curves["n"].max()])]
-    assert ends["loss"].tolist() == pytest.approx(rows["cross_entropy"].iloc[[0, 4, 5, 9]].tolist())
 
 
 def by_size(name: str) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from software25_store import write_store
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts import forest
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
@@ -90,6 +91,9 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     control = cells.loc[("alpha 1", "all")]
     assert control["loss"] == pytest.approx(2) and math.isnan(control["gain, %"])
     assert control["paper"] == 31.0 and control["mark"] == "" and control["our mark"] == ""
+    sides = forest.two_sides(table).set_index(["side", "variant", "group"])
+    assert sides.loc[(forest.HERE, "alpha 5", "added"), "clear"]
+    assert not sides.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
     missing = cells.loc[("alpha 5, related", "all")]
     assert missing["paper"] == 31.5 and missing[["loss", "gain, %"]].isna().all()
 
@@ -108,18 +112,6 @@ def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     assert ten["difference"] == pytest.approx(32.6 - 33.0)  # by eye from the paper
     assert ten["gain, %"] == pytest.approx(100 * (1 - 0.98 / 1.01), abs=0.1)
     assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
-
-
-def test_marks_in_brackets_where_a_table_prints_none(tmp_path: Path) -> None:
-    empty = results.load(root=tmp_path)
-    cells = ablations.cells(BY_NAME["table4"], bench(empty, "table4"))
-    marks = cells.set_index(["variant", "group"])["mark"]
-    assert marks["Mt25, all embeddings random", "all"] == "(*)"  # 30.7 against 31.5
-    assert marks["Mt25, new embeddings random", "added"] == ""  # 25.5 against 25.7
-    ours = cells[cells["variant"] == "Mt25, new embeddings mean"]
-    assert len(ours) == 3 and ours["paper"].isna().all()
-    table3 = ablations.cells(BY_NAME["table3"], bench(empty, "table3"))
-    assert set(table3["mark"]) == {"", "*"}
 
 
 def test_a_part_is_worth_what_is_lost_without_it() -> None:

@@ -7,6 +7,7 @@ import hashlib
 import pandas as pd
 import pytest
 
+from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.papers.effects import audit
 from mnmt_repro.papers.effects.audit import check
 from mnmt_repro.papers.effects.published import PAPERS
@@ -45,6 +46,16 @@ def test_the_files_are_those_that_were_compared_with_the_papers() -> None:
     files = {path.name: path.read_bytes() for path in PAPERS.glob("*.csv")}
     found = {name: hashlib.sha256(text).hexdigest()[:16] for name, text in files.items()}
     assert found == COMPARED
+
+
+def test_appendix_a_is_the_table_that_the_package_builds_from() -> None:
+    frame = pd.read_csv(PAPERS / "paper-a-appendix-a.csv").set_index("parameters_total")
+    assert list(frame.index) == [size.published_total for size in PAPER_A]
+    for size in PAPER_A:
+        printed, shape = frame.loc[size.published_total], size.config
+        assert printed["parameters_non_embedding"] == size.published_non_embedding
+        for name in ("encoder_layers", "decoder_layers", "d_model", "heads", "head_dim", "d_ff"):
+            assert printed[name] == getattr(shape, name)
 
 
 # Recomputation

@@ -115,15 +115,6 @@ def test_a_sentence_may_stand_below_its_row() -> None:
         show_table(frame, name="t", provenance="By hand.", below="wy")
 
 
-def test_a_wide_table_says_once_what_is_the_same_in_every_row() -> None:
-    frame = pd.DataFrame({"a": [1, 1], **{name: [1, 2] for name in "bcdef"}, "seeds": [3, 3]})
-    page = show_table(frame, name="t", provenance="By hand.").to_html()
-    assert "In every row: seeds 3." in page and ">seeds</button>" not in page
-    assert ">a</button>" in page  # the first column names the row
-    narrow = show_table(frame[["a", "b", "seeds"]], name="t", provenance="By hand.").to_html()
-    assert "In every row" not in narrow and ">seeds</button>" in narrow
-
-
 def test_badges_can_be_read() -> None:
     signs = set()
     for verdict in STYLE:

@@ -68,15 +68,6 @@ def test_coefficient_table_has_the_truth_and_the_joint_law():
     assert (table["std"] > 0).all()
 
 
-def test_fit_quality_of_an_exact_joint_law():
-    points = scaling.observed(rows("some-cohort", noise=0.001))
-    quality = scaling.fit_quality(points, scaling.fit_pairs(points))
-    joint = quality[quality["law"].str.startswith("joint")]
-    assert list(joint["parameters"]) == [10, 10]
-    assert (quality["R²"] > 0.999).all()
-    assert (quality[scaling.HELD_OUT] < 0.005).all()
-
-
 def test_the_held_out_error_is_relative_and_that_of_claim_a6():
     points = scaling.observed(
         rows("c", noise=0.01, pairs=("eng-deu",), weights=(0.1, 0.5, 1), sizes=SIZES[::2])

@@ -12,7 +12,6 @@ from mnmt_repro.laws.fraction import fraction_of
 from mnmt_repro.papers.charts import quality as charts
 from mnmt_repro.papers.effects import quality
 from mnmt_repro.papers.effects.fractions import fraction_fits
-from mnmt_repro.results.schema import STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0
 HOW = "beam 4, up to 500 sentences a test set"
@@ -35,10 +34,6 @@ def scored(chrf=law, *, pairs=("eng-deu", "eng-fra"), **columns) -> pd.DataFrame
 
 def undecoded() -> pd.DataFrame:
     return scored().assign(chrf=np.nan, decoding=None, decoded_sentences=np.nan)
-
-
-def test_every_metric_of_the_store_has_a_name() -> None:
-    assert set(charts.METRIC_TITLES) == set(STORED_METRICS)
 
 
 def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import random
-import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mnmt_repro import results
-from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
@@ -83,16 +80,6 @@ def settings(run: RunSpec) -> dict[str, Any]:
 
 
 # --- languages and text -----------------------------------------------------------------------
-
-
-def test_languages_and_groupings_are_the_papers() -> None:
-    assert len(LANGUAGES) == 25
-    added = {name: len(grouping.added) for name, grouping in GROUPINGS.items()}
-    assert added == {"Mt25": 5, "Mt25-v1": 5, "Mt25-v2": 5, "M12t25": 13}
-    starred = {name: len(grouping.related) for name, grouping in GROUPINGS.items()}
-    assert starred == {"Mt25": 3, "Mt25-v1": 3, "Mt25-v2": 3, "M12t25": 0}
-    for row in published("09"):  # which has the groups of Table 2, too
-        assert (row["language"] in GROUPINGS["Mt25"].added) == (row["group"] == "added")
 
 
 def test_added_languages_keep_the_share_of_table_9() -> None:
@@ -404,25 +391,3 @@ def test_a_row_has_the_name_that_its_cohort_gives_the_run(tmp_path) -> None:
     assert list(one["updates_share"]) == [0.3] and len(one) == 1
     assert results.load(root=tmp_path, updates_share=0.5).empty
     assert (spec.config_hash, "software25-table5") in places()
-
-
-def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
-    common = ["--dry-run", "--results", str(tmp_path / "none"), "--runs", str(tmp_path / "runs")]
-    assert main(["sweep", "software25-main", *common]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 64 and "63 of 63 runs are missing: about" in lines[-1]
-    assert all(re.search(r" (s|min|h)  .* MiB  M", line) for line in lines[:-1])
-    assert sum("Mt25-wide at 50%" in line for line in lines) == 3
-
-
-def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
-    from mnmt_repro.runs.order import plan
-    from mnmt_repro.runs.sweep import seconds_left
-
-    runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]
-    tasks = plan(runs, frozenset(), tmp_path)
-    left = list(seconds_left(tasks, 1e-10).values())
-    assert sum(left) == pytest.approx(1e-10 * runs[-1].cost)
-    assert np.allclose(
-        np.array(left) / sum(left), [0.1, 0.2, 0.2, 0.5], atol=0.02
-    )  # and validations
