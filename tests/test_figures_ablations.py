@@ -12,13 +12,11 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import forest
-from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import ablations, audit, corpora, published
 from mnmt_repro.papers.effects.ablations import ABLATIONS
-from mnmt_repro.papers.effects.published import comparisons
 from mnmt_repro.papers.effects.variants import Variants, latest_variants, variants_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,25 +55,6 @@ def bench(rows: pd.DataFrame, name: str) -> Variants:
 
 
 # Ablations
-
-
-@pytest.mark.parametrize("name", BY_NAME)
-def test_every_printed_cell_is_shown_once(name: str, tmp_path: Path) -> None:
-    ablation = BY_NAME[name]
-    empty = results.load(root=tmp_path)
-    table = ablations.cells(ablation, bench(empty, name))
-    assert not table.duplicated(["variant", "group"]).any()
-    assert set(table["variant"]) == {
-        v.name for v in find_cohort(ablation.cohort).variants if v.updates_share == 0.3
-    }
-    assert table[["loss", "gain, %"]].isna().all(axis=None)
-    shown = table.set_index(["variant", "group"])["difference"].dropna()
-    if not ablation.number:
-        assert shown.empty
-    else:
-        printed = comparisons(ablation.number, ablation.controls)
-        printed = printed.set_index(["variant", "group"])["difference"].dropna()
-        assert shown.to_dict() == printed.to_dict()
 
 
 def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:

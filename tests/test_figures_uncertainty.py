@@ -33,18 +33,6 @@ def test_noise_between_two_seeds_by_hand():
     assert row["footnote 5"] == 0.01
 
 
-def test_repeats_stand_beside_what_laws_leave():
-    one = rows(COHORT, PAIR, noise=0.002)
-    cell = one[(one["p"] == 0.5) & (one["n_non_embedding"] == SIZES[0])].iloc[0]
-    keys = {key: cell[key] for key in ("pair", "test_set", "domain")}
-    moved = [{**keys, "cross_entropy": cell["cross_entropy"] * np.exp(0.03)}]
-    repeats = [{"run": {"run_id": cell["run_id"]}, "rows": moved}]
-    noise = uncertainty.noise_levels(grids(one), repeats)
-    assert noise["trained again"].iloc[0] == pytest.approx(0.03 / 2**0.5)
-    assert noise["repeats"].iloc[0] == 1
-    assert uncertainty.noise_levels(grids(one))["trained again"].isna().all()
-
-
 @pytest.mark.parametrize("tier", ["mini", "steady"])  # which minimise absolute, relative errors
 def test_laws_leave_the_noise_that_was_put_in(tier):
     given = grids(rows(COHORT, PAIR, noise=0.004).assign(tier=tier))
