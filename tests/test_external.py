@@ -19,7 +19,6 @@ from public_tables import (
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
-from mnmt_repro.papers.effects.noise import between_seeds
 from mnmt_repro.papers.effects.public_losses import (
     domain_laws,
     forecast_errors,
@@ -155,13 +154,3 @@ def test_the_law_forecasts_the_largest_redpajama_models_better_than_no_change() 
     errors = forecast_errors(forecasts(by_size("redpajama"), 1e9))
     assert len(errors) == 22 and (errors["law"] < errors["naive"]).all()
     assert errors["law"].median() == pytest.approx(0.0168, abs=0.0003)
-
-
-def test_noise_between_seeds_by_hand_and_of_small_translation_runs() -> None:
-    rows = pd.DataFrame(
-        {"cell": [1, 1, 2, 2, 2], "cross_entropy": np.exp([0.0, 0.2, 1.0, 1.1, 1.2])}
-    )  # sums of squares 0.02 with one degree of freedom, and 0.02 with two
-    assert between_seeds(rows, "cell") == (pytest.approx(np.sqrt(0.04 / 3)), 2)
-    public = pd.read_csv(FOLDER / "translation_seeds.csv")
-    sd, cells = between_seeds(public, "pair", "percent")
-    assert sd == pytest.approx(0.0106, abs=5e-5) and cells == 14

@@ -93,35 +93,6 @@ def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
 
 
-def test_a_part_is_worth_what_is_lost_without_it() -> None:
-    """A variant without a part has a loss a quarter higher; the part lowers that by a fifth."""
-    tables = {
-        each.name: ablations.as_gains(
-            each,
-            pd.DataFrame(
-                {
-                    "variant": variant,
-                    "group": group,
-                    "difference": -1.0,
-                    "gain, %": 10.0 if variant.startswith(("alpha", "old", "f ")) else -25.0,
-                    "low": -100.0,
-                    "high": 20.0,
-                }
-                for variant in each.variants
-                for group in each.groups
-            ),
-        )
-        for each in ABLATIONS
-    }
-    parts = ablations.worth(tables).set_index("variant")
-    assert len(parts) == 13  # each part has its variant, once
-    kept = parts.loc["old embeddings", ["gain, %", "low", "high"]]
-    slowed = parts.loc["factor 0.5 for old weights, 1 for new ones", ["gain, %", "low", "high"]]
-    assert list(kept) == [20.0, -25.0, 50.0] and list(slowed) == [10.0, -100.0, 20.0]
-    assert parts["gain, %"].is_monotonic_decreasing
-    assert tables["table4"]["difference"].eq(1.0).all()  # printed: the choice is the better one
-
-
 # Groupings
 
 

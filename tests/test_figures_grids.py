@@ -98,10 +98,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"seed": 2}, "seed = 2: no such rows are stored; values there are: 1"),
         (
-            {"tier": "gpu", "cohort": COHORT},
-            "tier = 'gpu': no such rows are stored; values there are: mini",
-        ),
-        (
             {"cohort": "conlang-sim0", "test_set": "newstest21"},
             "test_set = 'newstest21': no such rows are stored among those with "
             "cohort = 'conlang-sim0'; values there are: indomain",

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws.fraction import fraction_of
 from mnmt_repro.papers.charts import quality as charts
 from mnmt_repro.papers.effects import quality
@@ -56,14 +55,6 @@ def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
         ["eng-fra", 1.0, 200, 1.0, 50.0, 1],
     ]
     assert list(points) == ["pair", "p", "n", "loss", "score", "seeds"]
-
-
-@pytest.mark.parametrize("column", ["cohort", "domain", "decoding", "test_set"])
-def test_observed_refuses_a_mixture_of_settings(column: str) -> None:
-    mixed = scored()
-    mixed.loc[mixed.index[0], column] = "other"
-    with pytest.raises(InputError, match="other"):
-        quality.observed_scores(mixed, "chrf")
 
 
 def test_a_bent_line_is_explained_by_a_square_and_by_no_line() -> None:
