@@ -169,7 +169,11 @@ def test_panels_use_the_margin_and_wrap_where_there_is_none(
         open_and_check(browser, first_page.with_name("wide.html"))
         box, chart, contents = (
             browser.find_element("css selector", selector)
-            for selector in (".mnmt-chart", ".mnmt-live svg", ".bd-sidebar-secondary")
+            for selector in (
+                "#mnmt-panels .mnmt-chart",
+                "#mnmt-panels svg",
+                ".bd-sidebar-secondary",
+            )
         )
         assert chart.rect["width"] <= box.rect["width"]
         return box.rect["width"], chart.rect["height"], "hide" in contents.get_attribute("class")
