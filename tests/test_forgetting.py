@@ -60,18 +60,6 @@ def test_what_each_direction_loses() -> None:
     assert found.loc[("eng-fra", SCALED), "direction"] == "out of English"
     assert forgetting.forgotten(substituted(), "Mt25").empty
 
-    by_size = forgetting.forgotten_by(points, "size").set_index("size")
-    assert by_size["languages"].tolist() == [5] * 4
-    smallest = by_size.loc["9k to 14k"]
-    assert smallest[SCALED] == pytest.approx(0.2)
-    assert smallest[UNSCALED] == pytest.approx((4 * 0.5 + 1.5) / 5)
-    assert smallest["difference"] == pytest.approx(0.5)
-    levels = forgetting.forgotten_by(points, "level, paper").set_index("level, paper")
-    assert levels["languages"].to_dict() == {"high": 5, "mid": 8, "low": 6, "very low": 1}
-    assert levels.loc["low", UNSCALED] == pytest.approx((5 * 0.5 + 1.5) / 6)
-    alone = points[points["setting"] == SCALED]
-    assert forgetting.forgotten_by(alone, "size")["difference"].isna().all()
-
 
 def moved() -> pd.DataFrame:
     def items(scale: float) -> list[dict[str, Any]]:

@@ -134,29 +134,6 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
             }
 
 
-def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean rise over the directions of each group, with learning-rate scaling and without.
-
-    Parameters
-    ----------
-    points
-        From `forgotten`.
-    column
-        ``"size"`` or ``"level, paper"``.
-
-    Returns
-    -------
-    DataFrame
-        ``column, languages``, ``with scaling, without scaling`` in nats, and the ``difference``;
-        NaN where a setting is not analysed.
-    """
-    table = points.pivot_table(index=column, columns="setting", values="rise", sort=False)
-    table = table.reindex(columns=list(SETTINGS.values()))
-    table.insert(0, "languages", points.groupby(column)["language"].nunique())
-    table["difference"] = table["without scaling"] - table["with scaling"]
-    return table.reset_index().rename_axis(columns=None)
-
-
 @framed()
 def relatives_apart(analyses: pd.DataFrame, model: str) -> Rows:
     """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
