@@ -161,9 +161,6 @@ def test_the_command_lists_the_quickest_and_refuses_what_is_not_stored(capsys) -
     assert stored[first]["wall_seconds"] <= stored[QUICK.stem]["wall_seconds"]
     assert main(["retrain", "nothing"]) == 2
     assert "no stored run is called nothing" in capsys.readouterr().err
-    assert main(["retrain", QUICK.stem, "--workers", "0"]) == 2
-    assert main(["retrain", QUICK.stem, "--random", "2"]) == 2
-    assert "--random draws runs: name none" in capsys.readouterr().err
 
 
 def test_the_code_still_gives_a_stored_run(tmp_path: Path, capsys) -> None:
