@@ -57,7 +57,9 @@ WIDE = """
 import altair
 import pandas as pd
 
-from mnmt_repro.papers.charts.display import show, tabs
+from myst_nb import glue
+
+from mnmt_repro.papers.charts.display import show
 
 frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
 panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)
@@ -65,7 +67,21 @@ show(panel | panel | panel, name="panels", alt="Falls.", data=frame, provenance=
 """
 TABS = """
 common = {"alt": "Falls.", "data": frame, "provenance": "Made up."}
-tabs("panel", {label: show(panel, name=label.lower(), **common) for label in ("One", "Two")})
+for name in ("one", "two"):
+    glue(name, show(panel, name=name, **common), display=False)
+"""
+
+TAB_SET = """
+:::::{tab-set}
+::::{tab-item} One
+```{glue} one
+```
+::::
+::::{tab-item} Two
+```{glue} two
+```
+::::
+:::::
 """
 
 
@@ -115,6 +131,6 @@ def build(folder: Path) -> Path:
             "from IPython.display import Markdown\n\nMarkdown('$$ \\\\beta $$ and $p$')",
             markdown="# The system",
         ),
-        wide=notebook(WIDE, TABS, markdown="# Panels\n\n## Side by side"),
+        wide=notebook(WIDE, TABS, markdown=f"# Panels\n\n## Side by side\n\n{TAB_SET}"),
     )
     return build_book(source, jobs=2, parameters={"scale": 2})

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from synthetic import SIZES, loss_of, rows
+from synthetic import SIZES, WEIGHTS, loss_of
 
 from mnmt_repro.papers.charts.runs import trust_chart
 from mnmt_repro.papers.effects import settled
@@ -24,42 +24,25 @@ def late(step: np.ndarray | float, p: float, n: float) -> np.ndarray | float:
     return much * np.asarray(step, dtype=float) ** -0.5
 
 
-def stored(
-    multiple: float = 1.0, weights=(0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
-) -> pd.DataFrame:
-    """Rows at the end of runs of `multiple` times 3,920 steps, over a law that holds exactly."""
-    end = multiple * STEPS[-1]
-    frame = rows(
-        "webtech-en-dezh",
-        PAIRS,
-        loss=lambda p, n: loss_of(p, n) + float(late(end, p, n)),
-        noise=0.0,
-        weights=weights,
-        steps=int(end),
-        target_tokens=int(1000 * end),
-    )
-    return frame.assign(size=[f"N{n}" for n in frame["n_non_embedding"]])
-
-
 @cache
 def learning() -> pd.DataFrame:
-    """Learning curves of all runs of `stored`; not to be written to."""
+    """Learning curves over a law that holds exactly; not to be written to."""
     parts = [
         pd.DataFrame(
             {
-                "run_id": row.run_id,
-                "pair": row.pair,
-                "p": row.p,
-                "size": row.size,
-                "n_non_embedding": row.n_non_embedding,
+                "run_id": f"{pair}-{p}-{n}",
+                "pair": pair,
+                "p": p,
+                "size": f"N{n}",
+                "n_non_embedding": n,
                 "step": STEPS,
-                "cross_entropy": HARDER * (
-                    loss_of(row.p, row.n_non_embedding) + late(STEPS, row.p, row.n_non_embedding)
-                ),
+                "cross_entropy": HARDER * (loss_of(p, n) + late(STEPS, p, n)),
             }
         )
-        for row in stored().itertuples(index=False, name="Row")
-    ]  # fmt: skip
+        for pair in PAIRS
+        for p in WEIGHTS
+        for n in SIZES
+    ]
     return pd.concat(parts, ignore_index=True)
 
 

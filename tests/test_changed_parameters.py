@@ -15,10 +15,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "book"
 CHANGED: dict[str, dict[str, Any]] = {
     "methods/corpora": {"generated": ["conlang-sim1"]},
-    "methods/derivations": {"cohort": "webtech-en-defr"},
+    "methods/derivations": {"doubling_cohorts": ["conlang-sim0"]},
     "methods/runs": {"early": "webtech-en-defr"},
     "paper-a/effective-fraction-panels": {"weight": 0.1},
-    "paper-a/papers-scale": {"cohort": "slimpajama-half"},
     "paper-a/planner": {"cohort": "conlang-sim0", "tier": "mini"},  # refused
     "paper-a/translation-quality": {"metric": "bleu"},
     "paper-b/ablations": {"test_set": "indomain-3words"},

@@ -15,6 +15,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import opening, verdicts
 from mnmt_repro.papers.charts.forest import forest
 from mnmt_repro.papers.charts.lines import LABEL_GAP, label_places, lines
+from mnmt_repro.papers.charts.theme import INK
 
 ESTIMATES = pd.DataFrame(
     {
@@ -77,6 +78,10 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert marks(chart) == {"line", "point", "area", "rule", "text"}
     titles = [panel["title"] for panel in chart.to_dict()["concat"]]
     assert titles == ["English→German", "English→French"]
+    unlike = CURVES[:1].assign(pair="the paper")
+    (drawn,) = lines(CURVES[:13], "n", "loss", by="pair", printed=unlike).to_dict()["concat"]
+    colour = drawn["layer"][-1]["encoding"]["color"]["scale"]
+    assert dict(zip(colour["domain"], colour["range"], strict=True))["the paper"] == INK
     plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
     assert marks(plain) == {"line", "text"}
 

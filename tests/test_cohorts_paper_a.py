@@ -9,24 +9,14 @@ import pytest
 from mnmt_repro import results
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.papers.cohorts.catalogue import MINI_COHORTS, get_cohort
+from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.cohorts.grids import Cohort
-from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.results import frames
 from mnmt_repro.results.schema import RUN_FIELDS
-
-NAMES = [c.name for c in MINI_COHORTS if c.name.startswith(("webtech-", "conlang-", "shared-"))]
 
 
 def sizes(cohort: Cohort) -> set[str]:
     return {run.size for run in cohort.runs()}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_pages_have_a_name_for_every_cohort_and_pair(name: str) -> None:
-    assert cohort_name(name) != name
-    for pair in get_cohort(name).pairs:
-        assert not set(pair_name(pair).split("→")) & set(pair.split("-"))
 
 
 def test_rows_of_more_seeds_are_read_with_their_cohort(

@@ -19,17 +19,13 @@ from public_tables import (
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
-from mnmt_repro.papers.effects.noise import between_seeds
 from mnmt_repro.papers.effects.public_losses import (
     domain_laws,
     forecast_errors,
     forecasts,
-    law_curves,
     load_external,
     lowest_weights,
     relative_fractions,
-    separate_coefficients,
-    separate_laws,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,24 +113,6 @@ def test_laws_of_the_pile_are_at_their_known_optimum() -> None:
         assert law.l_inf == pytest.approx(l_inf, abs=2e-5)
 
 
-def test_a_law_of_each_mixture_has_its_own_exponent_and_passes_through_its_losses() -> None:
-    n = np.geomspace(1e8, 3e9, 5)
-    truth = {"few": (0.2, 0.3, 40.0), "many": (0.4, 0.5, 400.0)}
-    rows = pd.concat(
-        pd.DataFrame({"pair": "github", "mixture": name, "p": p, "n_non_embedding": n}).assign(
-            cross_entropy=1.0 + beta * n**-alpha
-        )
-        for name, (p, alpha, beta) in truth.items()
-    )
-    separate = separate_laws(rows)
-    found = separate_coefficients(rows, separate).set_index("mixture")
-    for name, (p, alpha, _) in truth.items():
-        assert tuple(found.loc[name, ["p", "alpha", "L_inf"]]) == pytest.approx((p, alpha, 1.0))
-    curves = law_curves(rows, lambda domain, mixture, n: separate[domain][mixture].predict(n))
-    ends = curves[curves["n"].isin([curves["n"].min(), curves["n"].max()])]
-    assert ends["loss"].tolist() == pytest.approx(rows["cross_entropy"].iloc[[0, 4, 5, 9]].tolist())
-
-
 def by_size(name: str) -> pd.DataFrame:
     table = pd.read_csv(FOLDER / f"{name}_by_size.csv").set_index(["mixture", "n_non_embedding"])
     return table.rename_axis(columns="pair").stack().rename("cross_entropy").reset_index()
@@ -176,13 +154,3 @@ def test_the_law_forecasts_the_largest_redpajama_models_better_than_no_change() 
     errors = forecast_errors(forecasts(by_size("redpajama"), 1e9))
     assert len(errors) == 22 and (errors["law"] < errors["naive"]).all()
     assert errors["law"].median() == pytest.approx(0.0168, abs=0.0003)
-
-
-def test_noise_between_seeds_by_hand_and_of_small_translation_runs() -> None:
-    rows = pd.DataFrame(
-        {"cell": [1, 1, 2, 2, 2], "cross_entropy": np.exp([0.0, 0.2, 1.0, 1.1, 1.2])}
-    )  # sums of squares 0.02 with one degree of freedom, and 0.02 with two
-    assert between_seeds(rows, "cell") == (pytest.approx(np.sqrt(0.04 / 3)), 2)
-    public = pd.read_csv(FOLDER / "translation_seeds.csv")
-    sd, cells = between_seeds(public, "pair", "percent")
-    assert sd == pytest.approx(0.0106, abs=5e-5) and cells == 14

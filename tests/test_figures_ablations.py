@@ -12,13 +12,11 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import forest
-from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import ablations, audit, corpora, published
 from mnmt_repro.papers.effects.ablations import ABLATIONS
-from mnmt_repro.papers.effects.published import comparisons
 from mnmt_repro.papers.effects.variants import Variants, latest_variants, variants_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,25 +57,6 @@ def bench(rows: pd.DataFrame, name: str) -> Variants:
 # Ablations
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_every_printed_cell_is_shown_once(name: str, tmp_path: Path) -> None:
-    ablation = BY_NAME[name]
-    empty = results.load(root=tmp_path)
-    table = ablations.cells(ablation, bench(empty, name))
-    assert not table.duplicated(["variant", "group"]).any()
-    assert set(table["variant"]) == {
-        v.name for v in find_cohort(ablation.cohort).variants if v.updates_share == 0.3
-    }
-    assert table[["loss", "gain, %"]].isna().all(axis=None)
-    shown = table.set_index(["variant", "group"])["difference"].dropna()
-    if not ablation.number:
-        assert shown.empty
-    else:
-        printed = comparisons(ablation.number, ablation.controls)
-        printed = printed.set_index(["variant", "group"])["difference"].dropna()
-        assert shown.to_dict() == printed.to_dict()
-
-
 def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
     cells = table.set_index(["variant", "group"])
@@ -91,6 +70,9 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     control = cells.loc[("alpha 1", "all")]
     assert control["loss"] == pytest.approx(2) and math.isnan(control["gain, %"])
     assert control["paper"] == 31.0 and control["mark"] == "" and control["our mark"] == ""
+    sides = forest.two_sides(table).set_index(["side", "variant", "group"])
+    assert sides.loc[(forest.HERE, "alpha 5", "added"), "clear"]
+    assert not sides.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
     missing = cells.loc[("alpha 5, related", "all")]
     assert missing["paper"] == 31.5 and missing[["loss", "gain, %"]].isna().all()
 
@@ -109,61 +91,6 @@ def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     assert ten["difference"] == pytest.approx(32.6 - 33.0)  # by eye from the paper
     assert ten["gain, %"] == pytest.approx(100 * (1 - 0.98 / 1.01), abs=0.1)
     assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
-
-
-def test_marks_in_brackets_where_a_table_prints_none(tmp_path: Path) -> None:
-    empty = results.load(root=tmp_path)
-    cells = ablations.cells(BY_NAME["table4"], bench(empty, "table4"))
-    marks = cells.set_index(["variant", "group"])["mark"]
-    assert marks["Mt25, all embeddings random", "all"] == "(*)"  # 30.7 against 31.5
-    assert marks["Mt25, new embeddings random", "added"] == ""  # 25.5 against 25.7
-    ours = cells[cells["variant"] == "Mt25, new embeddings mean"]
-    assert len(ours) == 3 and ours["paper"].isna().all()
-    table3 = ablations.cells(BY_NAME["table3"], bench(empty, "table3"))
-    assert set(table3["mark"]) == {"", "*"}
-
-
-def test_a_part_is_worth_what_is_lost_without_it() -> None:
-    """A variant without a part has a loss a quarter higher; the part lowers that by a fifth."""
-    tables = {
-        each.name: ablations.as_gains(
-            each,
-            pd.DataFrame(
-                {
-                    "variant": variant,
-                    "group": group,
-                    "difference": -1.0,
-                    "gain, %": 10.0 if variant.startswith(("alpha", "old", "f ")) else -25.0,
-                    "low": -100.0,
-                    "high": 20.0,
-                }
-                for variant in each.variants
-                for group in each.groups
-            ),
-        )
-        for each in ABLATIONS
-    }
-    parts = ablations.worth(tables).set_index("variant")
-    assert len(parts) == 13  # each part has its variant, once
-    kept = parts.loc["old embeddings", ["gain, %", "low", "high"]]
-    slowed = parts.loc["factor 0.5 for old weights, 1 for new ones", ["gain, %", "low", "high"]]
-    assert list(kept) == [20.0, -25.0, 50.0] and list(slowed) == [10.0, -100.0, 20.0]
-    assert parts["gain, %"].is_monotonic_decreasing
-    assert tables["table4"]["difference"].eq(1.0).all()  # printed: the choice is the better one
-
-
-def test_a_forest_has_both_sides_and_a_mark_for_what_is_clear(rows: pd.DataFrame) -> None:
-    table = ablations.cells(BY_NAME["table5"], bench(rows, "table5"))
-    sides = forest.two_sides(table)
-    cells = sides.set_index(["side", "variant", "group"])
-    five = cells.loc[(forest.HERE, "alpha 5", "added")]
-    assert five["clear"] and five["low"] < five["value"] < five["high"]
-    printed = cells.loc[(forest.IN_PAPER, "alpha 5", "added")]
-    assert printed["clear"] and printed["value"] == 3.5 and math.isnan(printed["low"])
-    assert not cells.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
-    assert "alpha 1" not in set(sides["variant"])
-    drawn = forest.gains_forest(sides, sides["variant"], sides["group"]).to_dict()
-    assert [panel["title"] for panel in drawn["concat"]] == [forest.HERE, forest.IN_PAPER]
 
 
 # Groupings
@@ -187,15 +114,6 @@ def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
     assert (row["difference"], row["up-sampled"]) == (2.0, "yes")
     assert row["from scratch"] == 2.0 and row["loss"] == pytest.approx(2.1, abs=0.011)
     assert row["gain, %"] == pytest.approx(-5, abs=0.51) and math.isnan(row["p"])
-    sides = ablations.by_side(table).set_index(["direction", "up-sampled"])
-    out = sides.loc[("out of English", "yes")]
-    # 2.0 + 2.4 + 1.6 + 0.9 + 0.8 - 0.1 + 1.3 + 1.1 over eight cells.
-    assert out["mean difference"] == pytest.approx(10 / 8) and out["zero or above"] == 7
-    assert out["with rows"] == 6 and out["mean gain, %"] == pytest.approx(-2.5, abs=0.3)
-    assert out["zero or above here"] == 3
-    others = sides.loc[("out of English", "no")]
-    assert others["mean difference"] == pytest.approx(-3.5 / 4) and others["cells"] == 4
-    assert sides.loc["into English", "zero or above"].tolist() == [0, 0]
 
 
 # Languages
@@ -220,19 +138,6 @@ def test_table_9_beside_ours() -> None:
     assert table["name"].to_dict() == {code: LANGUAGE_NAMES[code] for code in table.index}
 
 
-def test_skew_by_hand() -> None:
-    table = corpora.skew(corpora.table9()).set_index("quantity")
-    # The paper: 23,792,604 over 55,185 pairs; 2.1 % added (its own audit).
-    assert table.loc["largest over smallest", "paper"] == pytest.approx(431, abs=0.2)
-    assert table.loc["added ones, % of all", "paper"] == pytest.approx(2.1, abs=0.05)
-    assert table.loc["languages of level mid", "paper"] == 8
-    ranks = table.loc["rank correlation with the paper's"]
-    assert ranks["paper"] == pytest.approx(1) and 0 < ranks["all our text"] < 1
-    levels = table[table.index.str.startswith("languages")]
-    assert (levels.sum() == 25).all()
-    assert table.loc["added ones, % of all", "main condition"] < 2.2
-
-
 def test_groupings_are_those_of_the_paper() -> None:
     languages = corpora.table9()
     table = corpora.groupings(languages).set_index("language")
@@ -243,15 +148,6 @@ def test_groupings_are_those_of_the_paper() -> None:
         printed = published.grouping(name)
         starred = printed["upsampled"] & (printed["group"] == "original")
         assert (table[name] == printed["group"] + starred.map({True: " *", False: ""})).all()
-    sizes = corpora.grouping_sizes(languages).set_index("grouping")
-    assert sizes.loc["M12t25", ["added", "up-sampled relatives"]].tolist() == [13, 0]
-    # Table 9: 3,554,932 of 107,748,494 pairs; with factor 5, 17,774,660 of 121,968,222.
-    assert sizes.loc["Mt25", ["paper", "paper, × 5"]].tolist() == pytest.approx(
-        [3.2993, 14.5733], abs=1e-4
-    )
-    # Where groupings are compared, each has the paper's share; in the main condition only one can.
-    assert sizes["groupings, × 5"].tolist() == pytest.approx(sizes["paper, × 5"].tolist(), abs=0.01)
-    assert sizes.loc["Mt25-v1", "main condition, × 5"] > 50
 
 
 def test_shares_of_the_languages() -> None:

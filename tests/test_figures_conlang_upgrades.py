@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from software25_store import write_store
@@ -41,12 +39,3 @@ def test_the_upgraded_model_is_compared_with_all_others(losses: pd.DataFrame) ->
     assert added["gain, %"] == pytest.approx(35) and pd.isna(added["forgotten, %"])
     old = table.loc[(0.0, "old, language A", 0.1)]
     assert old["forgotten, %"] == pytest.approx(120) and old["gain, %"] == pytest.approx(-10)
-
-
-def test_without_rows_it_says_so(tmp_path: Path) -> None:
-    empty = updates_saved.conlang_losses(results.load(root=tmp_path))
-    assert empty.empty
-    assert updates_saved.conlang_comparison(empty).empty
-    half = empty.copy()
-    half.loc[0] = [0.0, LIKE, "upgraded", 0.1, 2.0]
-    assert updates_saved.conlang_comparison(half)["gain, %"].isna().all()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 
-from mnmt_repro.corpora.conlang import Conlang, ConlangConfig, irreducible_entropy
+from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.registry import get_card
-from mnmt_repro.papers.charts.corpora import domain_chart, length_chart
-from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.papers.charts.corpora import domain_chart
 from mnmt_repro.papers.effects import corpora
 
 
@@ -51,15 +48,3 @@ def test_lengths_are_tokens_over_sentences() -> None:
         "GNOME interface": 5.0,
         "WMT news 2021": 70.0,
     }
-    length_chart(table).to_dict()
-
-
-def test_the_glossary_gives_the_exact_floors_of_the_grids() -> None:
-    glossary = Path(__file__).resolve().parents[1] / "book" / "methods" / "glossary.md"
-    text = " ".join(glossary.read_text(encoding="utf-8").split())
-    floors = []
-    for name, tier in (("conlang-sim0", "mini"), ("conlang-steady", "steady")):
-        config = get_cohort(name, tier).corpus.conlang
-        floors.append(irreducible_entropy(config, config.pairs[0]))
-    first, later = (f"{floor:.3f}" for floor in floors)
-    assert f"It is {first} nats per token in the first grids, and {later} in those" in text

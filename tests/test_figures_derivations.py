@@ -10,8 +10,6 @@ import pytest
 import sympy as sp
 from synthetic import loss_of, rows
 
-from mnmt_repro.papers.charts.derivations import batch_chart, doubling_chart
-from mnmt_repro.papers.charts.fractions import form_chart
 from mnmt_repro.papers.effects import derivations, fractions, scaling
 from mnmt_repro.papers.effects.derivations import ALPHA, BETA_1, BETA_P, L_INF, N
 
@@ -43,13 +41,6 @@ def test_its_last_line_as_printed_is_another() -> None:
     assert printed != pytest.approx(7.0 * 1e4**-0.3 + 1.5, rel=0.01)
 
 
-def test_a_derivation_in_markdown_tells_what_follows() -> None:
-    steps = [*derivations.effective_size_steps(), derivations.appendix_d_last_line()]
-    text = derivations.as_markdown(steps)
-    assert text.count("(*follows*)") == 4 and text.count("(*does not follow*)") == 1
-    assert text.count("$$") == 2 * 6 and r"\neq" in text and r"L_\infty" in text
-
-
 def test_a_slip_is_noticed() -> None:
     lines = [("given", BETA_P * N**-ALPHA), ("sign lost", BETA_P * N**ALPHA)]
     assert [step.follows for step in derivations.chain(lines)] == [True, False]
@@ -75,29 +66,6 @@ def test_own_exponents_make_the_fraction_a_power_of_size() -> None:
     assert slope == pytest.approx(0.2 / 0.3 - 1)
 
 
-def test_slopes_by_algebra_are_those_of_the_losses() -> None:
-    """Losses with no irreducible part: exponent 0.3 alone and 0.2 (p = 0.5), a slope of -1/3."""
-
-    def tilted(p: float, n: float) -> float:
-        return 20.0 * n**-0.3 if p == 1 else 20.0 * p**-0.3 * 2000.0**-0.1 * n**-0.2
-
-    frame = points(tilted)
-    table = derivations.slopes_by_algebra(frame, scaling.fit_pairs(frame))
-    assert set(table["p"]) == {0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95}
-    np.testing.assert_allclose(table["implied slope"], -1 / 3, atol=2e-3)
-    known = table.dropna(subset=["direct slope"])
-    np.testing.assert_allclose(known["direct slope"], -1 / 3, atol=2e-3)
-    # Where the single pair would have to be smaller than any that was trained, there is none.
-    assert set(known["p"]) < set(table["p"]) and (known["sizes"] >= 3).all()
-    assert (table.loc[table["direct slope"].isna(), "sizes"] < 3).all()
-
-
-def test_without_a_single_pair_there_is_no_slope() -> None:
-    frame = points()
-    frame = frame[frame["p"] < 1]
-    assert derivations.slopes_by_algebra(frame, scaling.fit_pairs(frame)).empty
-
-
 # --- doubling ----------------------------------------------------------------------------------
 
 
@@ -119,7 +87,6 @@ def test_doubling_by_weight_assumes_no_law_in_common() -> None:
     assert outside.all()
     too_high = derivations.doubling_by_weight(frame, dict.fromkeys(PAIRS, 9.0))
     assert too_high.empty  # losses below L∞ have no logarithm
-    doubling_chart(table).to_dict()
 
 
 def test_the_limit_is_exact_where_it_is_known() -> None:
@@ -154,28 +121,6 @@ def test_equal_lengths_make_the_weights_the_probabilities() -> None:
     assert found.implicit == found.explicit == found.naive and found.weights == p
 
 
-def test_batches_of_their_own_length_are_off_by_what_enumeration_says() -> None:
-    """Batches of two sentences, all 25 of them by hand-written loops."""
-    text, p = derivations.EXAMPLE, derivations.EXAMPLE_WEIGHTS
-    sentences = [(sum(r), len(r), p[k] / len(rows)) for k, rows in text.items() for r in rows]
-    mean = sum(Fraction(g + h, s + t) * x * y for g, s, x in sentences for h, t, y in sentences)
-    table = derivations.batch_gradients(sizes=(1, 2, 4)).set_index("sentences")
-    assert table.loc[2, "mean"] == pytest.approx(float(mean))
-    assert table.loc[1, "mean"] == pytest.approx(
-        float(sum(Fraction(g, s) * x for g, s, x in sentences))
-    )
-    assert table["off"].abs().is_monotonic_decreasing
-    assert table["deviation"].is_monotonic_decreasing
-
-
-def test_equal_lengths_leave_nothing_off() -> None:
-    text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
-    table = derivations.batch_gradients(text, {"a-b": Fraction(1, 2), "a-c": Fraction(1, 2)})
-    assert (table["off"] == 0).all()
-    # One sentence: gradients a token 3, 2 and -1.5 at 1/4, 1/4, 1/2: mean 0.5, variance 4.125.
-    assert table["deviation"].iloc[0] == pytest.approx(4.125**0.5)
-
-
 def test_token_shares_follow_from_the_lengths() -> None:
     # German sentences twice as long: at p = 0.5 two thirds of tokens, at 0.2 a third.
     frame = pd.DataFrame(
@@ -189,13 +134,6 @@ def test_token_shares_follow_from_the_lengths() -> None:
     assert list(table["p"]) == [0.2, 0.5]  # Chinese has no p = 0.5
     np.testing.assert_allclose(table["predicted"], table["w"])
     assert derivations.token_shares(frame.iloc[:0]).empty
-
-
-def test_charts_and_tables_of_scalarization_are_valid() -> None:
-    batch_chart(derivations.batch_gradients()).to_dict()
-    working = derivations.working()
-    assert list(working["w"]) == ["3/10", "7/10"]
-    assert list(working["mean gradient a token"]) == ["8/3", "-6/7"]
 
 
 # --- Appendix E --------------------------------------------------------------------------------
@@ -219,7 +157,6 @@ def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
     curves = fractions.form_curves(laws)
     line = curves[(curves["form"] == "Eq. 13") & (curves["pair"] == "eng-deu")]
     np.testing.assert_allclose(line["f"], 0.8 * (line["p"] - 1) + 1, atol=1e-4)
-    form_chart(scaling.fit_pairs(frame), laws).to_dict()
 
 
 def test_a_grid_too_small_to_hold_anything_out_has_no_held_out_errors() -> None:

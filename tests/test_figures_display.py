@@ -10,9 +10,9 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE, Badge
-from mnmt_repro.papers.charts.display import show, show_table, tabs
+from mnmt_repro.papers.charts.display import show, show_table
 from mnmt_repro.papers.charts.provenance import Provenance
-from mnmt_repro.papers.charts.theme import weight_color, weight_colours
+from mnmt_repro.papers.charts.theme import weight_colours
 
 FRAME = pd.DataFrame({"n": [1, 10], "loss": [2.0, 1.0]})
 CHART = altair.Chart(FRAME).mark_line().encode(x="n", y="loss")
@@ -55,35 +55,10 @@ def test_a_run_counts_once_in_the_provenance() -> None:
     assert listed["commits"] == ["0123456789abcdef"] and "r1" not in figure.to_html()
 
 
-def test_a_folded_figure_shows_its_caption_only() -> None:
-    figure = show(
-        CHART, name="a", alt="falls", data=FRAME, provenance="x", caption="It <falls>.", folded=True
-    )
-    assert figure.to_html().startswith('<details class="mnmt-folded"><summary>It &lt;falls&gt;.<')
-    assert figure.to_html().count("It &lt;falls&gt;.") == 1
-
-
-def test_tabs_hold_every_figure_under_its_label() -> None:
-    figures = {
-        label: show(CHART, name=label, alt="falls", data=FRAME, provenance="x") for label in "ab"
-    }
-    text = tabs("cohorts", figures).html
-    assert text.index("mnmt-a") < text.index("mnmt-b") and text.count("sd-tab-label") == 2
-    with pytest.raises(InputError, match="at least one figure"):
-        tabs("cohorts", {})
-    with pytest.raises(InputError, match="small letters"):
-        tabs("Cohorts", figures)
-
-
 def test_more_than_four_passes_over_a_text_are_named() -> None:
     few, many = (Provenance.of(ROWS.assign(passes=[0.5, most, 0.5])) for most in (4.0, 4.44))
     assert "passes" not in few.line()
     assert "data d · up to 4.4 passes over a pair's text · 3.0 h" in many.line()
-
-
-def test_provenance_needs_some_rows() -> None:
-    with pytest.raises(InputError, match="no rows"):
-        Provenance.of(ROWS.iloc[:0])
 
 
 def test_a_figure_carries_a_page_and_a_terminal_version() -> None:
@@ -126,21 +101,6 @@ def test_a_table_shows_numbers_as_asked() -> None:
         show_table(frame, name="t", provenance="By hand.", formats={"los": ".2f"})
 
 
-def test_a_name_stays_on_one_line_and_a_sentence_has_room() -> None:
-    frame = pd.DataFrame(
-        {
-            "run": ["Mt25, no scaling"],
-            "pair": ["eng-zul"],
-            "why": ["word " * 13],
-            "of": ["both all"],
-        }
-    )
-    page = show_table(frame, name="t", provenance="By hand.").to_html()
-    assert '<td class="mnmt-name">eng-zul</td>' in page and "<td>both all</td>" in page
-    assert '<td class="mnmt-name">Mt25, no scaling</td>' in page  # the first column names the row
-    assert '<td class="mnmt-prose">word' in page
-
-
 def test_a_sentence_may_stand_below_its_row() -> None:
     frame = pd.DataFrame({"a": ["x", "y"], "why": ["because", ""], "b": [1, 2]})
     table = show_table(frame, name="t", provenance="By hand.", below="why")
@@ -153,23 +113,6 @@ def test_a_sentence_may_stand_below_its_row() -> None:
     assert "because" in table._repr_mimebundle_()["text/markdown"]
     with pytest.raises(InputError, match="no column 'wy'"):
         show_table(frame, name="t", provenance="By hand.", below="wy")
-
-
-def test_a_wide_table_says_once_what_is_the_same_in_every_row() -> None:
-    frame = pd.DataFrame({"a": [1, 1], **{name: [1, 2] for name in "bcdef"}, "seeds": [3, 3]})
-    page = show_table(frame, name="t", provenance="By hand.").to_html()
-    assert "In every row: seeds 3." in page and ">seeds</button>" not in page
-    assert ">a</button>" in page  # the first column names the row
-    narrow = show_table(frame[["a", "b", "seeds"]], name="t", provenance="By hand.").to_html()
-    assert "In every row" not in narrow and ">seeds</button>" in narrow
-
-
-def test_a_cell_may_be_a_badge() -> None:
-    frame = pd.DataFrame({"claim": ["A1"], "verdict": [Badge(verdict="reproduced", href="a.html")]})
-    table = show_table(frame, name="t", provenance="By hand.", data=frame[["claim"]])
-    assert '<td><a class="mnmt-badge" data-verdict="reproduced"' in table.to_html()
-    assert "✓ reproduced" in table._repr_mimebundle_()["text/markdown"]
-    assert "✓ reproduced" in table._repr_mimebundle_()["text/plain"]
 
 
 def test_badges_can_be_read() -> None:
@@ -189,10 +132,3 @@ def test_weights_are_told_apart_without_colour_vision() -> None:
     light = [luminance(colour) for colour in weight_colours(weights)]
     assert light == sorted(light) and len(set(light)) == len(weights)  # lines have labels besides
     assert 1.05 / (light[-1] + 0.05) > 3.5  # on white, where labels have the colour of their line
-
-
-def test_one_weight_has_one_colour_in_every_figure() -> None:
-    few = weight_color([0.5, 1.0]).to_dict()["scale"]
-    many = weight_color([0.1, 0.5, 0.9, 1.0]).to_dict()["scale"]
-    lookup = dict(zip(many["domain"], many["range"], strict=True))
-    assert [lookup[p] for p in few["domain"]] == few["range"]

@@ -8,7 +8,7 @@ from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.effects import grids as grids_module
-from mnmt_repro.papers.effects.grids import load_rows, read_grid, read_grids
+from mnmt_repro.papers.effects.grids import load_rows, read_grid
 
 COHORT = "webtech-en-dezh"
 
@@ -73,19 +73,6 @@ def test_each_pair_may_have_a_test_set_of_its_own():
     assert set(read_grid(stored, "webtech-en-defr", {"eng-deu": "newstest21"}).fits) == {"eng-deu"}
 
 
-def test_cohorts_without_enough_runs_get_a_sentence():
-    stored = pd.concat([rows("webtech-dezh-en", ("deu-eng", "zho-eng"), sizes=SIZES[:3])])
-    grids, sentences = read_grids(stored, [COHORT, "webtech-dezh-en"])
-    assert grids == {}
-    first, second = sentences.split("\n\n")
-    assert first == "*No runs of English→{German, Chinese} are stored yet.*"
-    assert second.startswith("*Too few runs of {German, Chinese}→English are stored yet")
-
-
-def test_a_cohort_that_is_not_declared_is_read():
-    assert len(read_grid(rows("some-cohort"), "some-cohort").points) == 128
-
-
 def test_an_unknown_count_of_parameters_is_named():
     with pytest.raises(InputError, match="n = 'n_params': .* n_non_embedding or n_total"):
         read_grid(rows(COHORT), COHORT, n="n_params")
@@ -111,10 +98,6 @@ def store(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"seed": 2}, "seed = 2: no such rows are stored; values there are: 1"),
         (
-            {"tier": "gpu", "cohort": COHORT},
-            "tier = 'gpu': no such rows are stored; values there are: mini",
-        ),
-        (
             {"cohort": "conlang-sim0", "test_set": "newstest21"},
             "test_set = 'newstest21': no such rows are stored among those with "
             "cohort = 'conlang-sim0'; values there are: indomain",
@@ -125,8 +108,3 @@ def test_the_filter_that_leaves_nothing_is_named(store, wanted, message):
     with pytest.raises(InputError) as error:
         load_rows(**wanted)
     assert str(error.value) == message
-
-
-def test_rows_that_are_there_are_loaded(store):
-    wanted = {"cohort": COHORT, "test_set": "newstest21", "seed": 1}
-    assert len(load_rows(**wanted)) == 128

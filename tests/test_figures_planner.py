@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from synthetic import loss_of, rows
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws import Importance, recommend_weights
 from mnmt_repro.papers.charts.planner import STEP, best_weights, planner, sizes_offered
 from mnmt_repro.papers.effects import fractions, scaling
@@ -46,8 +45,3 @@ def test_the_chart_evaluates_the_laws_exactly(laws) -> None:
     expected = laws["eng-deu"].predict(p, n)[0], laws["eng-zho"].predict(1 - p, n)[0]
     assert (first, second) == pytest.approx(expected, rel=1e-12)
     assert mean == pytest.approx(0.7 * expected[0] + 0.3 * expected[1], rel=1e-12)
-
-
-def test_three_pairs_are_refused(laws) -> None:
-    with pytest.raises(InputError, match="two pairs"):
-        best_weights({**laws, "eng-fra": laws["eng-deu"]})

@@ -9,7 +9,6 @@ from synthetic import SIZES, loss_of, rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
-from mnmt_repro.papers.charts.fractions import frontier_chart
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, prediction, quality, scaling
 from mnmt_repro.papers.effects.uncertainty import (
@@ -49,11 +48,6 @@ def test_observed_refuses_a_mixture_of_settings(column):
         scaling.observed(mixed)
 
 
-def test_observed_of_nothing_says_so():
-    with pytest.raises(InputError, match="no rows"):
-        scaling.observed(rows("some-cohort").iloc[:0])
-
-
 def test_curves_pass_through_exact_points():
     points = exact()
     fits = scaling.fit_pairs(points)
@@ -72,15 +66,6 @@ def test_coefficient_table_has_the_truth_and_the_joint_law():
     beta = table[table["parameter"] == "beta"]
     np.testing.assert_allclose(beta["joint"], BETA * beta["p"] ** -ALPHA, rtol=1e-3)
     assert (table["std"] > 0).all()
-
-
-def test_fit_quality_of_an_exact_joint_law():
-    points = scaling.observed(rows("some-cohort", noise=0.001))
-    quality = scaling.fit_quality(points, scaling.fit_pairs(points))
-    joint = quality[quality["law"].str.startswith("joint")]
-    assert list(joint["parameters"]) == [10, 10]
-    assert (quality["R²"] > 0.999).all()
-    assert (quality[scaling.HELD_OUT] < 0.005).all()
 
 
 def test_the_held_out_error_is_relative_and_that_of_claim_a6():
@@ -123,10 +108,6 @@ def test_fraction_is_the_weight_where_capacity_is_split_so():
     fits = scaling.fit_pairs(points)
     table = fractions.fractions(fits)
     np.testing.assert_allclose(table["f"], table["p"], rtol=1e-3)
-    direct = fractions.direct_fractions(points, fits)
-    np.testing.assert_allclose(direct["f"], direct["p"], rtol=1e-3)
-    smallest = points["n"].min()
-    assert (direct["n"] * direct["f"] >= smallest * 0.999).all()  # never extrapolated
 
 
 def test_observed_frontier_joins_the_two_losses_of_a_run():
@@ -135,11 +116,6 @@ def test_observed_frontier_joins_the_two_losses_of_a_run():
         assert row[3] == pytest.approx(loss_of(row.p, row.n))
         assert row[4] == pytest.approx(loss_of(1 - row.p, row.n))
     assert 1.0 not in set(seen["p"])  # the other pair has no loss there
-
-
-def test_most_cells_are_held_out():
-    unseen = exact().groupby("pair").apply(lambda pair: prediction.held_out(pair).sum())
-    assert list(unseen) == [64 - 5 * 6] * 2
 
 
 def test_pages_hold_out_what_the_claims_hold_out():
@@ -152,26 +128,3 @@ def test_pages_hold_out_what_the_claims_hold_out():
     for claim, (weights, sizes) in pages.items():
         assert tuple(options[claim]["held_out_weights"]) == weights
         assert options[claim]["held_out_largest_sizes"] == sizes
-
-
-def test_the_band_of_a_frontier_is_a_ring_about_its_curve():
-    points = exact()
-    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(len(points))
-    points = points.assign(loss=points["loss"] * noise)
-    chart = frontier_chart(fractions.fraction_fits(points), points).to_dict()
-    ring, curve = (
-        pd.DataFrame(chart["datasets"][layer["data"]["name"]]) for layer in chart["layer"][:2]
-    )
-    first, second = sorted(points["pair"].unique())
-    for n, inner in curve.groupby("n"):
-        outer = ring[ring["n"] == n].sort_values("place")
-        high, low = outer[outer["place"] < 0].iloc[::-1], outer[outer["place"] > 0]
-        assert list(low["place"]) == list(inner["place"]) == list(-high["place"])
-        for pair in (first, second):
-            assert (low[pair].to_numpy() < high[pair].to_numpy()).all()
-
-
-def test_fractions_of_laws_that_are_not_identified_are_left_out():
-    points = scaling.observed(rows("c", pairs=("eng-deu",), sizes=(2_000, 4_000)))
-    assert fractions.direct_fractions(points, scaling.fit_pairs(points)).empty
-    assert fractions.fractions({}).empty

@@ -21,17 +21,6 @@ def test_six_layers_go_below_the_encoder_and_above_the_decoder() -> None:
     assert len(deep["encoder"]) == len(deep["decoder"]) == 18
 
 
-def test_every_layer_of_the_wider_model_has_as_many_new_units_as_old_ones() -> None:
-    table = pictures.layers(PAPER)
-    wide = table[table["model"] == "wider"]
-    assert wide.groupby("part")["units"].agg(["size", "sum"]).to_dict("index") == {
-        OLD: {"size": 24, "sum": 24 * 4096},
-        NEW: {"size": 24, "sum": 24 * 4096},
-    }
-    assert (wide["right"].max(), wide["left"].min()) == (1.0, 0.0)
-    assert set(table.loc[table["model"] == "M20", "part"]) == {OLD}
-
-
 def test_the_blocks_of_figure_2_fill_both_matrices() -> None:
     table = pictures.blocks(PAPER)
     entries = (table["rows"] * table["columns"]).groupby(table["panel"]).sum()
@@ -50,27 +39,6 @@ def test_old_weights_learn_half_as_fast_or_from_a_twentieth_on() -> None:
     assert first["deeper", NEW] == pytest.approx(whole)
     last = table[table["updates"] == 150_000].set_index(["model", "part"])["rate"]
     assert last["deeper", OLD] == pytest.approx(0.5 * last["deeper", NEW])
-
-
-def test_shares_of_new_parameters_follow_from_the_shapes() -> None:
-    new = pictures.shapes(PAPER).set_index("model")["new, %"]
-    # A feed-forward block has 2 d f + f + d, attention 4 d^2 + 4 d, a norm 2 d; f = 4 d, d = 1024.
-    d, f = 1024, 4096
-    attention, norm = 4 * d * d + 4 * d, 2 * d
-    block = 2 * d * f + f + d
-    whole = 12 * (attention + block + 2 * norm) + 12 * (2 * attention + block + 3 * norm) + 2 * norm
-    more = 24 * (2 * d * f + f)
-    assert new["wider"] == pytest.approx(100 * more / (whole + more))
-    assert new["M20"] == 0
-
-
-def test_a_picture_has_a_panel_a_stack() -> None:
-    table = pictures.layers(pictures.find_tier("mini"))
-    spec = pictures.boxes(table, pixels=(90, 16)).to_dict()
-    assert [panel["title"] for panel in spec["concat"]][:2] == [
-        ["M20", "encoder"],
-        ["M20", "decoder"],
-    ]
 
 
 def test_a_tier_without_these_runs_is_told() -> None:

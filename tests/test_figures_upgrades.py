@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 from software25_store import write_store
 from stored_claims import ROOT, declared_claims
 
 from mnmt_repro import results
-from mnmt_repro.papers.charts.display import show_table
 from mnmt_repro.papers.charts.upgrades import lead_chart
 from mnmt_repro.papers.claims import read_stored
 from mnmt_repro.papers.claims.report import claim_measures
@@ -106,24 +104,6 @@ def test_table_1_has_both_sides(bench: Variants) -> None:
     deep = table.loc[("Mt25-deep", "all")]
     assert deep["spBLEU, paper"] == 32.4 and deep[["loss", "gain, %", "p"]].isna().all()
     assert table.loc["M25", "gain, %"].isna().all()
-    assert (row["chrF++ gain"], row["chrF++ p"]) == (0, 1)  # alike in the store, before and after
-
-
-def test_points_of_chrfpp_are_tested_over_directions(tmp_path: Path) -> None:
-    def chrfpp(variant: Variant, pair: str) -> float:
-        at = ALL.index(pair)
-        return 30.0 + (at if variant.name == "M25" else 1.2 * at)
-
-    root = write_store(tmp_path, MAIN, loss=loss, chrfpp=chrfpp)
-    table = upgrades.table1(variants_of(results.load(root=root), MAIN))
-    above = 0.2 * np.arange(50)
-    found = table.set_index(["model", "group"]).loc[("Mt25", "all")]
-    assert found["chrF++ p"] == pytest.approx(stats.ttest_1samp(above, 0).pvalue)
-    scores = upgrades.score_leads(table)
-    assert list(scores) == upgrades.LEAD and len(scores) == 9
-    row = scores.set_index(["upgraded", "group"]).loc[("Mt25", "all")]
-    assert row["lead"] == pytest.approx(above.mean())
-    assert row["low"] < row["lead"] < row["high"] and math.isnan(row["paper"])
 
 
 def test_leads_are_in_per_cent_of_the_model_from_scratch(bench: Variants) -> None:
@@ -133,12 +113,7 @@ def test_leads_are_in_per_cent_of_the_model_from_scratch(bench: Variants) -> Non
     assert row["lead"] == pytest.approx(2) and row["low"] < 2 < row["high"]
     assert row["paper"] == pytest.approx(100 * 0.2 / 31.6)  # 31.8 against 31.6
     assert found[found["upgraded"] == "Mt25-deep"]["lead"].isna().all()
-    drawn = lead_chart(found).to_dict()["concat"]
-    assert [panel["title"] for panel in drawn] == [
-        "same size, 30% of the updates",
-        "wider, 50% of the updates",
-        "deeper, 50% of the updates",
-    ]
+    assert len(lead_chart(found).to_dict()["concat"]) == 3
 
 
 def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
@@ -171,22 +146,6 @@ def test_the_old_models_training_is_counted(tmp_path: Path) -> None:
     assert leads["lead"].iloc[0] == row["gain, %"]
 
 
-def test_the_two_ways_to_grow_are_paired_by_seed(tmp_path: Path, bench: Variants) -> None:
-    """An old model that is worse by 10 % a seed makes both upgrades worse, which cancels."""
-
-    def grown(variant: Variant, pair: str) -> float | None:
-        if variant.name not in ("Mt25-wide", "Mt25-deep"):
-            return None
-        deeper = 1.25 if variant.name == "Mt25-deep" else 1.0
-        return 2 * deeper * (1 + 0.1 * variant.spec.seed)
-
-    write_store(tmp_path, MAIN, loss=grown)
-    found = upgrades.wider_over_deeper(variants_of(results.load(root=tmp_path), MAIN))
-    assert found["seeds"] == 3
-    assert [found[end] for end in ("gain, %", "low", "high")] == pytest.approx([20] * 3)
-    assert math.isnan(upgrades.wider_over_deeper(bench)["gain, %"])  # nothing deeper is stored
-
-
 def test_a_table_reads_the_noise_of_the_seed_where_its_verdict_does(nothing: Variants) -> None:
     settings = [
         each
@@ -208,18 +167,6 @@ def test_a_table_has_the_interval_of_its_verdict() -> None:
     shown = bench.gain(Run(MAIN, "Mt25-deep", 0.5), Run(MAIN, "M25-deep", 1.0), ALL)
     assert shown["gain, %"] == pytest.approx(judged["value"], abs=1e-4)
     assert [shown["low"], shown["high"]] == pytest.approx([judged["low"], judged["high"]], abs=1e-4)
-
-
-def test_without_rows_the_printed_numbers_stand_beside_dashes(nothing: Variants) -> None:
-    table = upgrades.table1(nothing)
-    shown = show_table(table, name="t", provenance="no runs").shown
-    row = shown[(shown["model"] == "Mt25-wide") & (shown["group"] == "original")].iloc[0]
-    assert row["spBLEU, paper"] == "34.25" and row["difference, paper"] == "-0.25"
-    assert row["loss"] == row["gain, %"] == row["chrF++"] == "–"
-    assert upgrades.recovery(nothing)["closed"].isna().all()
-    leads = upgrades.leads(table)
-    assert leads["lead"].isna().all() and leads["paper"].notna().all()
-    assert lead_chart(leads).to_dict()["concat"]
 
 
 # Table 12

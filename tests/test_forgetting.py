@@ -60,18 +60,6 @@ def test_what_each_direction_loses() -> None:
     assert found.loc[("eng-fra", SCALED), "direction"] == "out of English"
     assert forgetting.forgotten(substituted(), "Mt25").empty
 
-    by_size = forgetting.forgotten_by(points, "size").set_index("size")
-    assert by_size["languages"].tolist() == [5] * 4
-    smallest = by_size.loc["9k to 14k"]
-    assert smallest[SCALED] == pytest.approx(0.2)
-    assert smallest[UNSCALED] == pytest.approx((4 * 0.5 + 1.5) / 5)
-    assert smallest["difference"] == pytest.approx(0.5)
-    levels = forgetting.forgotten_by(points, "level, paper").set_index("level, paper")
-    assert levels["languages"].to_dict() == {"high": 5, "mid": 8, "low": 6, "very low": 1}
-    assert levels.loc["low", UNSCALED] == pytest.approx((5 * 0.5 + 1.5) / 6)
-    alone = points[points["setting"] == SCALED]
-    assert forgetting.forgotten_by(alone, "size")["difference"].isna().all()
-
 
 def moved() -> pd.DataFrame:
     def items(scale: float) -> list[dict[str, Any]]:
@@ -162,17 +150,6 @@ def test_where_widening_keeps_the_function() -> None:
     assert table.loc[(gated, "frobenius"), "least"] == -0.1  # a loss that falls is a change too
 
 
-def test_without_analyses_frames_are_empty() -> None:
-    for points in (
-        forgetting.forgotten(EMPTY, "Mt25"),
-        forgetting.moved(EMPTY),
-        forgetting.fisher(EMPTY),
-        forgetting.thresholds(EMPTY),
-        forgetting.widened(EMPTY),
-    ):
-        assert points.empty
-
-
 def test_up_sampled_relatives_are_told_apart_from_small_languages() -> None:
     """Relatives lose 0.1 where up-sampled; without it everybody loses 0.3, French most."""
     related = GROUPINGS["Mt25"].related
@@ -197,39 +174,6 @@ def test_up_sampled_relatives_are_told_apart_from_small_languages() -> None:
     assert table.loc["others", "up-sampled"] == pytest.approx(0.3 + 0.01 / 34)
     assert table.loc["all", "rank, up-sampled"] > 0.5 > table.loc["all", "rank, not up-sampled"] > 0
     assert forgetting.relatives_apart(full, "Mt25").empty
-
-
-def test_overlap_of_the_vocabularies() -> None:
-    assert forgetting.overlap(EMPTY).empty
-
-    def run(variant: str, kept: float) -> pd.DataFrame:
-        values = {"kept": kept, "added": 500 - kept, "dropped": 30}
-        items = [
-            {"analysis": "overlap", "block": f"{kind}, {part}", "value": value}
-            for kind in ("text", "all")
-            for part, value in values.items()
-        ]
-        return of_run("software25-table3", variant, items)
-
-    found = forgetting.overlap(pd.concat([run("a", 300), run("b", 310), moved()]))
-    assert found["pieces"].tolist() == ["text", "all"]
-    assert found.loc[0, ["kept", "added", "dropped"]].tolist() == [305, 195, 30]
-    assert found["share"].tolist() == [0.61, 0.61]
-
-
-def test_provenance_is_of_the_runs_that_are_drawn() -> None:
-    analyses = pd.concat([moved(), substituted("Mt25"), fisher()], ignore_index=True)
-    runs = analyses[["run_id", "cohort"]].drop_duplicates()
-    frame = pd.concat([runs, runs.assign(run_id="not analysed")])
-
-    def drawn(name: str, *cohorts: str, model: str = "") -> list[str]:
-        return forgetting.used(frame, analyses, name, *cohorts, model=model)["run_id"].tolist()
-
-    wide = ["Mt25-wide, full recipe-1", "Mt25-wide, no learning-rate scaling-1"]
-    assert drawn("moved", "software25-table3", model="Mt25-wide") == wide
-    assert drawn("moved", "software25-table3") == [*wide, "Mt25-wide, no up-sampling-1"]
-    assert drawn("substituted", "software25-main") == ["Mt25, full recipe-1"]
-    assert len(drawn("fisher", "software25-table11")) == 3
 
 
 def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() -> None:

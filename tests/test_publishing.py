@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ from mnmt_repro.papers.pages import (
     remote_resources,
 )
 from mnmt_repro.papers.pages.lessons import is_executed
-from mnmt_repro.papers.pages.notebooks import fold_parameters, match_parameters
+from mnmt_repro.papers.pages.notebooks import match_parameters
 from mnmt_repro.papers.pages.resources import raw_formulas
 
 
@@ -136,22 +135,6 @@ def test_the_data_can_be_downloaded_as_computed_with_the_changed_parameter(
     assert rows == "pair,tokens,gap,marked\nb,20,0.5,+0.0\na,1000,,-0.8(*)\nc,3,-1.0,-10.0*\n"
 
 
-def test_a_notebook_is_offered_as_written(first_page: Path) -> None:
-    (offered,) = (first_page.parents[1] / "_sources").rglob("chart.ipynb")
-    source = first_page.parents[3] / "book" / "chart.ipynb"
-    assert offered.read_bytes() == source.read_bytes()
-    assert not any(cell.get("outputs") for cell in nbformat.read(source, as_version=4).cells)
-
-
-def test_parameters_before_an_answer_are_folded_and_those_of_a_lesson_are_not() -> None:
-    lesson, page = notebook("1", parameters="a = 1"), notebook("1", parameters="a = 1")
-    page.cells[2].metadata["tags"] = ["hide-input"]
-    for each in (lesson, page):
-        fold_parameters(each)
-    assert lesson.cells[1].metadata == {"tags": ["parameters"]}
-    assert page.cells[1].metadata["tags"] == ["parameters", "hide-input"]
-
-
 def test_the_book_loads_nothing_from_elsewhere(first_page: Path) -> None:
     html = first_page.parents[1]
     assert remote_resources(html) == []
@@ -201,14 +184,6 @@ def test_remote_resources_are_listed_wherever_they_hide(tmp_path: Path) -> None:
     assert sorted(hosts) == ["a", "c", "d", "e", "f", "g"]
 
 
-def test_a_page_runs_in_this_environment_and_in_its_own_folder(tmp_path: Path) -> None:
-    before = os.getcwd()
-    cell = "import os, sys\nprint(sys.prefix, os.getcwd())"
-    page = execute_page(write(tmp_path / "page.ipynb", notebook(cell)), {})
-    assert page.cells[-1].outputs[0].text.split() == [sys.prefix, str(tmp_path)]
-    assert os.getcwd() == before
-
-
 # Failures
 
 
@@ -231,25 +206,19 @@ def test_every_failing_page_is_shown_with_its_cell(tmp_path: Path) -> None:
     assert [path.name for path in (source / "_build").rglob("*.ipynb")] == ["good.ipynb"]
 
 
-@pytest.mark.parametrize("failures", [2, 3])
-def test_a_kernel_that_lost_its_port_is_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int
+def test_a_kernel_that_lost_its_port_is_started_again_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts = []
 
     def start(source: str, *_: object, **__: object) -> str:
         starts.append(source)
-        if len(starts) <= failures:
+        if len(starts) < 3:
             raise RuntimeError("Kernel died before replying to kernel_info")
         return "executed"
 
     monkeypatch.setattr("papermill.execute_notebook", start)
-    if failures == 3:
-        with pytest.raises(PageError, match="a page: RuntimeError: Kernel died"):
-            execute_page(tmp_path / "a.ipynb", {}, "a page")
-    else:
-        assert execute_page(tmp_path / "a.ipynb", {}) == "executed"
-    assert len(starts) == 3
+    assert execute_page(tmp_path / "a.ipynb", {}) == "executed" and len(starts) == 3
 
 
 def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:
@@ -279,18 +248,6 @@ def test_a_page_that_is_not_there_is_named(tmp_path: Path) -> None:
     (source / "_toc.yml").unlink()
     with pytest.raises(InputError, match="_toc.yml is missing"):
         build_book(source)
-
-
-def test_the_command_reports_a_mistake_on_one_line(tmp_path: Path) -> None:
-    source = write_source(tmp_path / "s", first="# First\n")
-    command = [sys.executable, "-m", "mnmt_repro", "book", "--source", str(source)]
-    for value, message in (
-        ("tier=gpu", "no page has a parameter 'tier'; there are none"),
-        ("tier", "-p tier: write NAME=VALUE, for example -p cohort=pile"),
-    ):
-        done = subprocess.run([*command, "-p", value], capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (2, f"mnmt-repro: {message}\n")
-    assert not (source / "_build").exists()
 
 
 # Builds that are never stale

@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 from synthetic import rows
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws.fraction import fraction_of
 from mnmt_repro.papers.charts import quality as charts
 from mnmt_repro.papers.effects import quality
 from mnmt_repro.papers.effects.fractions import fraction_fits
-from mnmt_repro.results.schema import STORED_METRICS
 
 ALPHA, BETA, LIMIT = 0.2, 150.0, 60.0
 HOW = "beam 4, up to 500 sentences a test set"
@@ -37,10 +35,6 @@ def undecoded() -> pd.DataFrame:
     return scored().assign(chrf=np.nan, decoding=None, decoded_sentences=np.nan)
 
 
-def test_every_metric_of_the_store_has_a_name() -> None:
-    assert set(charts.METRIC_TITLES) == set(STORED_METRICS)
-
-
 def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
     frame = pd.DataFrame(
         {
@@ -61,14 +55,6 @@ def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
         ["eng-fra", 1.0, 200, 1.0, 50.0, 1],
     ]
     assert list(points) == ["pair", "p", "n", "loss", "score", "seeds"]
-
-
-@pytest.mark.parametrize("column", ["cohort", "domain", "decoding", "test_set"])
-def test_observed_refuses_a_mixture_of_settings(column: str) -> None:
-    mixed = scored()
-    mixed.loc[mixed.index[0], column] = "other"
-    with pytest.raises(InputError, match="other"):
-        quality.observed_scores(mixed, "chrf")
 
 
 def test_a_bent_line_is_explained_by_a_square_and_by_no_line() -> None:
@@ -141,30 +127,11 @@ def test_a_score_that_depends_on_the_weight_lies_on_parallel_lines() -> None:
     p = np.repeat([0.1, 1.0], 4)
     score = 60 - 10 * loss + np.where(p < 1, 6.0, 0.0)
     points = pd.DataFrame({"pair": "eng-deu", "p": p, "n": 1.0, "loss": loss, "score": score})
-    table = quality.linearity_by_weight(points).set_index("p")
-    assert table["slope"].tolist() == pytest.approx([-10, -10])
-    assert table["score at equal loss"].to_dict() == pytest.approx(
-        {0.1: 31.0, 1.0: 25.0}
-    )  # at a loss of 3.5
-    (found,) = quality.weight_matters(points).to_dict("records")
+    assert quality.parallel_slope(points) == pytest.approx(-10)
+    assert quality.parallel_r2(points) == pytest.approx(1)
     # Between weights 3 points either way; along the lines a variance of 125.
-    assert found == {"pair": "eng-deu", "least": 0.1, "most": 1.0} | {
-        "one line": pytest.approx(125 / 134),
-        "parallel lines": pytest.approx(1),
-        "own lines": pytest.approx(1),
-        "loss": 3.5,
-        "score at least": pytest.approx(31.0),
-        "score at most": pytest.approx(25.0),
-    }
+    assert quality.straight_line(loss, score).r ** 2 == pytest.approx(125 / 134)
     # Slopes of 8 and 12 instead: parallel lines then miss by 2 points a nat, 2 x 4 x 5 in all.
     bent = points.assign(score=60 - loss * np.where(p < 1, 8.0, 12.0))
-    (found,) = quality.weight_matters(bent).to_dict("records")
     whole = ((bent["score"] - bent["score"].mean()) ** 2).sum()
-    assert found["own lines"] == pytest.approx(1)
-    assert found["parallel lines"] == pytest.approx(1 - 40 / whole)
-    # A weight whose losses do not reach so low has no score there.
-    far = points[points["p"] == 0.1].assign(p=0.05, loss=lambda rows: rows["loss"] + 9)
-    table = quality.linearity_by_weight(pd.concat([points, far])).set_index("p")
-    assert np.isnan(table.loc[0.05, "score at equal loss"])
-    assert table.loc[1.0, "score at equal loss"] == pytest.approx(25.0)
-    assert quality.weight_matters(points[points["p"] == 1]).empty
+    assert quality.parallel_r2(bent) == pytest.approx(1 - 40 / whole)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from pathlib import Path
@@ -11,9 +10,7 @@ import pytest
 
 from mnmt_repro.papers.charts import related
 from mnmt_repro.papers.charts.opening import PAPER_LINKS
-from mnmt_repro.papers.charts.verdicts import anchor
-from mnmt_repro.papers.claims import load_claims, read_stored
-from mnmt_repro.papers.claims.report import headlines
+from mnmt_repro.papers.claims import load_claims
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
@@ -69,18 +66,3 @@ def test_all_that_is_known_is_cited_and_all_claims_exist() -> None:
     claims = {claim.id for claim in load_claims(ROOT / "data" / "claims")}
     assert {claim for each in entries for claim in each["claims"]} <= claims
     assert "@" not in text
-
-
-def test_a_finding_stands_beside_the_claims_own_title_and_our_verdict() -> None:
-    verdicts = read_stored(ROOT)
-    table = related.findings_table(verdicts, "A").splitlines()[2:]
-    assert len(table) == len(related.findings("A"))
-    assert all(row.count("|") == 4 for row in table)
-    verdict_of = headlines(verdicts)["verdict"].to_dict()
-    for claim in load_claims(ROOT / "data" / "claims"):
-        rows = [row for row in table if f'#{anchor(claim.id)}"' in row]
-        assert all(f'data-verdict="{verdict_of[claim.id]}"' in row for row in rows)
-        assert sum(f"</a> {html.escape(claim.title)}." in row for row in rows) == bool(rows)
-    failed = related.contradicted(verdicts, "A")
-    assert set(failed) <= set(related.confirmed("A"))
-    assert {verdict_of[claim] for claim in failed} <= {"not reproduced"}

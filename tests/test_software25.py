@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import csv
 import random
-import re
 from collections import Counter
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mnmt_repro import results
-from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
@@ -83,16 +80,6 @@ def settings(run: RunSpec) -> dict[str, Any]:
 
 
 # --- languages and text -----------------------------------------------------------------------
-
-
-def test_languages_and_groupings_are_the_papers() -> None:
-    assert len(LANGUAGES) == 25
-    added = {name: len(grouping.added) for name, grouping in GROUPINGS.items()}
-    assert added == {"Mt25": 5, "Mt25-v1": 5, "Mt25-v2": 5, "M12t25": 13}
-    starred = {name: len(grouping.related) for name, grouping in GROUPINGS.items()}
-    assert starred == {"Mt25": 3, "Mt25-v1": 3, "Mt25-v2": 3, "M12t25": 0}
-    for row in published("09"):  # which has the groups of Table 2, too
-        assert (row["language"] in GROUPINGS["Mt25"].added) == (row["group"] == "added")
 
 
 def test_added_languages_keep_the_share_of_table_9() -> None:
@@ -217,77 +204,71 @@ def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
         assert {v.updates_share for v in cohort(name).variants} == {0.3}
 
 
-ALL_NEW = {
-    "Mt25": {"upgrade.config.embeddings", "upgrade.config.seed"},
-    "Mt25-wide": {
-        "upgrade.config.embeddings", "upgrade.config.width.init", "upgrade.config.seed",
+_EMBEDDED, _WIDE, _DEEP = "embeddings", "width.init", "deeper.init"
+VARIED: dict[tuple[str, str], dict[str, set[str]]] = {
+    **{
+        ("table3", f"{model}, full recipe"): {
+            f"{model}, random init all": {"keep"},
+            f"{model}, random init new": {_EMBEDDED, "seed", *shape},
+            f"{model}, no up-sampling": {"mixture"},
+        }
+        for model, shape in (("Mt25", ()), ("Mt25-wide", (_WIDE,)), ("Mt25-deep", (_DEEP,)))
     },
-    "Mt25-deep": {
-        "upgrade.config.embeddings", "upgrade.config.deeper.init", "upgrade.config.seed",
+    ("table4", "Mt25, new embeddings from unk"): {
+        "Mt25, new embeddings mean": {_EMBEDDED},
+        "Mt25, new embeddings random": {_EMBEDDED, "seed"},
+        "Mt25, all embeddings random": {"keep", "seed"},
     },
-}  # fmt: skip
+    ("table4", "Mt25-wide, concatenation"): {
+        "Mt25-wide, linear interpolation": {_WIDE},
+        "Mt25-wide, new units random": {_WIDE, "seed"},
+    },
+    ("table4", "Mt25-deep, average layer"): {
+        "Mt25-deep, closest layer": {_DEEP},
+        "Mt25-deep, new layers random": {_DEEP, "seed"},
+    },
+    ("table5", "alpha 1"): dict.fromkeys(("alpha 5", "alpha 10", "alpha 5, related"), {"mixture"}),
+    ("table11", "full recipe"): {"f 1e-5, gamma 0.1": {"gamma_old", "upgrade.fisher_share"}},
+    ("schedule", "not reset"): {
+        "reset": {"schedule"},
+        "small constant": {"schedule", "training.learning_rate"},
+        "not reset, optimiser reset": {"optimiser"},
+    },
+    ("noise", "noise 0.01"): dict.fromkeys(("no noise", "noise 0.27"), {"width.noise"}),
+    ("insertion", "encoder bottom, decoder top"): {
+        "encoder top, decoder top": {"deeper.encoder_at"},
+        "encoder bottom, decoder bottom": {"deeper.decoder_at"},
+        "both middle": {"deeper.encoder_at", "deeper.decoder_at"},
+    },
+}
+"""Cohort and control to the settings in which each of its variants differs from the control."""
 
 
-@pytest.mark.parametrize("model", ALL_NEW)
-def test_a_row_of_table_3_lacks_one_part_of_the_recipe(model: str) -> None:
-    rows = variants("table3")
-    whole = rows[f"{model}, full recipe"]
-    assert whole.spec == next(
-        v.spec for v in cohort("main").variants
-        if (v.name, v.updates_share, v.spec.seed) == (model, 0.3, 1)
-    )  # fmt: skip
-    without = {
-        "random init all": {"upgrade.config.keep"},
-        "random init new": ALL_NEW[model],
-        "no up-sampling": {"mixture"},
-    }
-    for setting, paths in without.items():
-        assert differences(rows[f"{model}, {setting}"], whole) == paths
-    unscaled = rows[f"{model}, no learning-rate scaling"]
-    assert all("gamma_old" in path for path in differences(unscaled, whole))
-    assert settings(unscaled.spec)["gamma_old"] == settings(unscaled.spec)["gamma_new"] == 1.0
+@pytest.mark.parametrize("bench", VARIED, ids=": ".join)
+def test_a_variant_differs_from_its_control_in_what_its_name_says(bench: tuple[str, str]) -> None:
+    name, control = bench
+    rows = variants(name)
+    for variant, fields in VARIED[bench].items():
+        unlike = differences(rows[variant], rows[control])
+        assert {path.removeprefix("upgrade.config.") for path in unlike} == fields, variant
 
 
-def test_table_4_scales_no_rate_and_upsamples_no_related_language() -> None:
-    added = set(GROUPINGS["Mt25"].added)
-    for variant in cohort("table4").variants:
-        fields = settings(variant.spec)
-        assert fields["gamma_old"] == fields["gamma_new"] == 1.0
-        assert {c for c, factor in alphas(variant.spec).items() if factor != 1} == added
-    rows = variants("table4")
-    for name, control, fields in (
-        ("Mt25, new embeddings mean", "Mt25, new embeddings from unk", {"embeddings"}),
-        ("Mt25, new embeddings random", "Mt25, new embeddings from unk", {"embeddings", "seed"}),
-        ("Mt25, all embeddings random", "Mt25, new embeddings from unk", {"keep", "seed"}),
-        ("Mt25-wide, linear interpolation", "Mt25-wide, concatenation", {"width.init"}),
-        ("Mt25-wide, new units random", "Mt25-wide, concatenation", {"width.init", "seed"}),
-    ):
-        found = differences(rows[name], rows[control])
-        assert found == {f"upgrade.config.{path}" for path in fields}
-    control = rows["Mt25-deep, average layer"]
-    init, seed = "upgrade.config.deeper.init", "upgrade.config.seed"
-    assert differences(rows["Mt25-deep, closest layer"], control) == {init}
-    assert differences(rows["Mt25-deep, new layers random"], control) == {init, seed}
-
-
-def test_table_5_varies_the_factor_and_table_6_the_rates() -> None:
-    fifth, sixth = variants("table5"), variants("table6")
+def test_rates_and_factors_are_those_of_the_tables() -> None:
     added, related = set(GROUPINGS["Mt25"].added), set(GROUPINGS["Mt25"].related)
+    fifth, sixth, early = variants("table5"), variants("table6"), variants("table4")
     for name, factor, who in (
-        ("alpha 1", 1, set()), ("alpha 5", 5, added), ("alpha 10", 10, added),
-        ("alpha 5, related", 5, added | related),
+        ("alpha 5", 5, added), ("alpha 10", 10, added), ("alpha 5, related", 5, added | related),
     ):  # fmt: skip
         found = alphas(fifth[name].spec)
         assert {code: f for code, f in found.items() if f != 1} == dict.fromkeys(who, factor)
-        assert settings(fifth[name].spec)["gamma_old"] == 1.0
-        assert differences(fifth[name], fifth["alpha 1"]) <= {"mixture"}
     for row in published("06"):
-        run = sixth[f"old {row['gamma_old']}, new {row['gamma_new']}"].spec
-        fields = settings(run)
+        fields = settings(sixth[f"old {row['gamma_old']}, new {row['gamma_new']}"].spec)
         assert fields["gamma_old"] == float(row["gamma_old"])
         assert fields["gamma_new"] == float(row["gamma_new"])
-        assert fields["wider"] == 2.0
-        assert {code for code, f in alphas(run).items() if f != 1} == added
+    for variant in (*fifth.values(), *early.values()):  # neither table scales a rate
+        assert settings(variant.spec)["gamma_old"] == 1.0
+    for variant in early.values():
+        assert {c for c, factor in alphas(variant.spec).items() if factor != 1} == added
 
 
 def test_other_groupings_are_wide_and_begin_with_their_own_old_model() -> None:
@@ -305,40 +286,6 @@ def test_other_groupings_are_wide_and_begin_with_their_own_old_model() -> None:
         old = run.upgrade.parent.vocabulary
         assert old is not None and set(old.languages) == {"eng", *grouping.original}
     assert len({v.spec.mixture for n, v in seventh.items() if n in GROUPINGS}) == 4
-
-
-def test_rows_of_the_other_cohorts_vary_what_they_name() -> None:
-    def vary(name: str, control: str) -> dict[str, set[str]]:
-        rows = variants(name)
-        return {
-            row: {path.removeprefix("upgrade.config.") for path in differences(v, rows[control])}
-            for row, v in rows.items()
-            if row != control
-        }
-
-    assert vary("schedule", "not reset") == {
-        "reset": {"schedule"},
-        "small constant": {"schedule", "training.learning_rate"},
-        "not reset, optimiser reset": {"optimiser"},
-    }
-    assert vary("noise", "noise 0.01") == {
-        "no noise": {"width.noise"},
-        "noise 0.27": {"width.noise"},
-    }
-    assert vary("insertion", "encoder bottom, decoder top") == {
-        "encoder top, decoder top": {"deeper.encoder_at"},
-        "encoder bottom, decoder bottom": {"deeper.decoder_at"},
-        "encoder top, decoder bottom": {"deeper.encoder_at", "deeper.decoder_at"},
-        "both middle": {"deeper.encoder_at", "deeper.decoder_at"},
-    }
-    fisher = vary("table11", "full recipe")
-    assert all(v == {"gamma_old", "upgrade.fisher_share"} for v in fisher.values())
-    shares = {
-        row.split(",")[0]: v.spec.upgrade.fisher_share
-        for row, v in variants("table11").items()
-        if v.spec.upgrade is not None and v.spec.upgrade.fisher_share
-    }
-    assert shares["f 1e-6"] > shares["f 1e-5"] > shares["f 1e-4"]
 
 
 # --- models, settings, identities -------------------------------------------------------------
@@ -404,25 +351,3 @@ def test_a_row_has_the_name_that_its_cohort_gives_the_run(tmp_path) -> None:
     assert list(one["updates_share"]) == [0.3] and len(one) == 1
     assert results.load(root=tmp_path, updates_share=0.5).empty
     assert (spec.config_hash, "software25-table5") in places()
-
-
-def test_a_dry_run_lists_every_run_with_its_time(tmp_path, capsys) -> None:
-    common = ["--dry-run", "--results", str(tmp_path / "none"), "--runs", str(tmp_path / "runs")]
-    assert main(["sweep", "software25-main", *common]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 64 and "63 of 63 runs are missing: about" in lines[-1]
-    assert all(re.search(r" (s|min|h)  .* MiB  M", line) for line in lines[:-1])
-    assert sum("Mt25-wide at 50%" in line for line in lines) == 3
-
-
-def test_the_estimate_counts_a_shared_beginning_once(tmp_path) -> None:
-    from mnmt_repro.runs.order import plan
-    from mnmt_repro.runs.sweep import seconds_left
-
-    runs = [v.spec for v in cohort("main").variants if v.name == "M25" and v.spec.seed == 1]
-    tasks = plan(runs, frozenset(), tmp_path)
-    left = list(seconds_left(tasks, 1e-10).values())
-    assert sum(left) == pytest.approx(1e-10 * runs[-1].cost)
-    assert np.allclose(
-        np.array(left) / sum(left), [0.1, 0.2, 0.2, 0.5], atol=0.02
-    )  # and validations

@@ -88,30 +88,6 @@ def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     assert table["error"].max() < 2e-4
 
 
-def test_the_laws_own_errors_are_what_is_put_in() -> None:
-    frame = rows("webtech-en-dezh", ("eng-deu", "eng-zho"), loss=truth, noise=0.02, seed=3)
-    laws = three_pairs.pair_laws({"webtech-en-dezh": mean_losses(frame, "pair", "p")})
-    every = pd.DataFrame({"p": [0.05, 1.0] * len(SIZES), "n": np.repeat(SIZES, 2)})
-    table = three_pairs.own_residuals(laws, every)
-    assert table["pair"].value_counts().to_dict() == {"eng-deu": 64, "eng-zho": 64}
-    # Noise of 2 % with six of 64 degrees of freedom spent.
-    errors = table.groupby("pair")["relative_error"].apply(lambda own: (own**2).mean() ** 0.5)
-    np.testing.assert_allclose(errors, 0.02 * (58 / 64) ** 0.5, rtol=0.2)
-
-
-def test_each_law_of_a_pair_that_has_two_is_held_against_the_runs_alone() -> None:
-    points = two_pair_points()
-    points["webtech-en-defr"] = points["webtech-en-defr"].assign(
-        loss=lambda frame: 1.1 * frame["loss"]
-    )
-    laws = three_pairs.pair_laws(points)
-    table = three_pairs.each_law(laws, three_pairs.mixture_cells(three_pair_rows()))
-    assert list(table["pair"]) == ["eng-deu", "eng-deu", "eng-zho", "eng-fra"]
-    assert table["error"].tolist() == pytest.approx([0.0, 0.1, 0.0, 0.1], abs=1e-3)
-    assert table["bias"].tolist() == pytest.approx([0, 1 / 1.1 - 1, 0, 1 / 1.1 - 1], abs=1e-3)
-    assert table["own error"].tolist() == pytest.approx([0.0] * 4, abs=1e-3)
-
-
 def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> None:
     laws = three_pairs.pair_laws({"webtech-en-dezh": two_pair_points()["webtech-en-dezh"]})
     cells = three_pairs.mixture_cells(three_pair_rows())
@@ -176,7 +152,6 @@ def test_a_cohort_is_predicted_from_cohorts_of_two() -> None:
     found = three_pairs.from_two(frame, "webtech-en-defrzh", ["webtech-en-dezh"])
     assert set(found.errors["pair"]) == {"eng-deu", "eng-zho"}
     assert found.miss.value == pytest.approx(1 - 1 / 1.04, abs=3e-4)
-    assert found.own_miss.value == pytest.approx(0, abs=3e-4)
     alike = three_pairs.from_two(frame, "webtech-en-defrzh", ["webtech-en-dezh"], alike=True)
     assert set(alike.errors["pair"]) == set(PAIRS)
     with pytest.raises(InputError, match="no stored run can be predicted from webtech-en-dezh"):

@@ -13,7 +13,7 @@ from stored_claims import declared_claims
 
 from mnmt_repro.papers.claims.judging import judge
 from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
-from mnmt_repro.papers.cohorts.catalogue import find_cohort, membership, places
+from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
 from mnmt_repro.papers.cohorts.software25_runs import from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
@@ -210,12 +210,3 @@ def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
                 assert v.spec.upgrade.config.schedule == "continued"
             changed = replace(mini.training, decay_share=0.3, learning_rate=rate)
             assert v.spec == replace(mini, tier="settled", training=changed)
-
-
-def test_no_run_is_one_of_the_mini_tiers() -> None:
-    """A run is in cohorts of one tier alone, so that its rows keep their names."""
-    runs = [run for name in ("-rates", "", "-wide") for run in cohort(name).runs()]
-    assert len({run.run_id for run in runs}) == len(runs) == 66
-    assert not {run.config_hash for run in runs} & membership("mini").keys()
-    for run in runs:
-        assert (run.config_hash, membership("settled")[run.config_hash][0]) in places("settled")

@@ -1,4 +1,4 @@
-"""Charts of corpora: sentences by domain, and their lengths."""
+"""The chart of a corpus: its sentences by domain."""
 
 from __future__ import annotations
 
@@ -29,20 +29,4 @@ def domain_chart(table: pd.DataFrame) -> alt.Chart:
             tooltip=tips("language", "domain", "sentences|,"),
         )
         .properties(width=420, height=alt.Step(16))
-    )
-
-
-def length_chart(table: pd.DataFrame) -> alt.Chart:
-    """Dots of `lengths`, a row per kind of text, a colour per pair."""
-    order = table.groupby("text")["pieces"].mean().sort_values()
-    return (
-        alt.Chart(table)
-        .mark_point(size=70)
-        .encode(
-            alt.X("pieces:Q", title="target pieces per test sentence"),
-            alt.Y("text:N", title=None, sort=list(order.index), axis=alt.Axis(labelLimit=220)),
-            alt.Color("pair:N", title=None),
-            tooltip=tips("pair", "text", "sentences", "pieces|.1f"),
-        )
-        .properties(width=380, height=alt.Step(24))
     )

@@ -25,8 +25,8 @@ import vl_convert
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.provenance import Provenance, counted
-from mnmt_repro.papers.charts.template import Html, render
-from mnmt_repro.papers.charts.theme import plain, vega_lite_version
+from mnmt_repro.papers.charts.template import render
+from mnmt_repro.papers.charts.theme import vega_lite_version
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MARKED = re.compile(r"–|[+-]?[\d.,]+(\*|\(\*\))?")  # a number as tables mark significance
@@ -253,34 +253,6 @@ def show_table(
         for column in frame.columns
     )
     return Table(shown=shown, numeric=numeric, data=frame if data is None else data, **about)
-
-
-def tabs(name: str, figures: Mapping[str, Figure]) -> Html:
-    """Display figures of one kind, such as one a cohort, in tabs; the first is open.
-
-    The tabs are those of sphinx-design. Without its style sheet all figures are shown.
-
-    Parameters
-    ----------
-    name
-        Of the group, unique on its page.
-    figures
-        Label of the tab to `show(...)`.
-
-    Raises
-    ------
-    InputError
-        When there is no figure, or the name is malformed.
-    """
-    if not figures:
-        raise InputError(f"{name}: tabs need at least one figure")
-    if not _NAME.fullmatch(name):
-        raise InputError(f"name {name!r}: use small letters, digits and single hyphens")
-    labelled = {plain(label): each for label, each in figures.items()}
-    return Html(
-        html=render("tabs", name=name, figures=labelled),
-        words="\n\n".join(f"{label}\n{each.text()}" for label, each in labelled.items()),
-    )
 
 
 def _cell(value: Any, form: str | Callable[[Any], str] | None) -> str | Badge:

@@ -77,7 +77,8 @@ def lines(
     curves = _short(curves.dropna(subset=[x, y]), drawn)
     dots, printed = (None if f is None else _short(f, drawn) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
-    colour = _colour(by, names)
+    apart = {} if printed is None else dict.fromkeys(printed[by])
+    colour = _colour(by, names, [name for name in apart if name not in names])
     kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
     dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
@@ -244,11 +245,12 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
     return alt.Scale(type="log" if field in log else "linear", zero=alt.Undefined, **options)
 
 
-def _colour(by: str, names: Sequence[Any]) -> alt.Color:
+def _colour(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> alt.Color:
     if by in ("p", "n"):  # weights and sizes are ordered
         values = sorted(map(float, names))
         places = values if by == "p" else [(k / len(values)) ** 2 for k in range(len(values))]
         scale = alt.Scale(domain=values, range=weight_colours(places))
         return alt.Color(f"{by}:O", scale=scale, legend=None)
-    known = [*CATEGORIES[: len(names)]]
-    return alt.Color(f"{by}:N", scale=alt.Scale(domain=list(names), range=known), legend=None)
+    known = [*CATEGORIES[: len(names)], *(INK for _ in in_ink)]
+    scale = alt.Scale(domain=[*names, *in_ink], range=known)
+    return alt.Color(f"{by}:N", scale=scale, legend=None)

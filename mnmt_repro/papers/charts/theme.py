@@ -17,8 +17,6 @@ GRID = "#e4e7eb"
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 #: Dark to light, as viridis without its light end: readable without colour vision, and in print.
 _DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#21858c", "#25935a")
-#: Dark to light, without the yellow end, which both white paper and the dark mode swallow.
-LIGHTER = altair.Scale(scheme=altair.SchemeParams(name="viridis", extent=[0, 0.75]))
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
@@ -111,12 +109,6 @@ def size_axis(title: str = "non-embedding parameters N") -> altair.X:
         axis=altair.Axis(labelExpr=_ROUND_SIZES, tickCount=5),
         title=title,
     )
-
-
-def size_color() -> altair.Color:
-    """Encode a frame's column ``n`` of model sizes as colour, with a legend that lists each."""
-    legend = altair.Legend(format=",")
-    return altair.Color("n:O", title="model size N", scale=LIGHTER, legend=legend)
 
 
 def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> altair.Chart:

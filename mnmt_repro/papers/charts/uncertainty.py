@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.forest import forest
-from mnmt_repro.papers.effects.uncertainty import METHODS, PERTURBATION
+from mnmt_repro.papers.effects.uncertainty import PERTURBATION
 
 
 def noise_chart(noise: pd.DataFrame) -> alt.ConcatChart:
@@ -20,13 +20,6 @@ def noise_chart(noise: pd.DataFrame) -> alt.ConcatChart:
         log=True,
         form=".1%",
     )
-
-
-def errors_chart(errors: pd.DataFrame) -> alt.ConcatChart:
-    """Standard deviations of the exponent by each method; from `coefficient_errors`."""
-    own = errors[errors["coefficient"] == "α"].drop(columns="value")
-    long = own.melt(id_vars="label", value_vars=list(METHODS), var_name="series")
-    return forest(long, "standard deviation of α", log=True)
 
 
 def laws_chart(laws: pd.DataFrame, column: str, title: str) -> alt.ConcatChart:

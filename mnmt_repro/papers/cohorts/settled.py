@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.papers.cohorts.grids import Cohort, Corpus, Way, two_pair_mixtures
@@ -39,11 +40,12 @@ def _grid(
     weights: Sequence[float],
     widths: Sequence[int],
     seeds: tuple[int, ...],
-    *,
-    repeats: str = "",
-    way: Way = "sampled",
+    **more: Any,
 ) -> Cohort:
-    """Mixtures by the weight of the first pair, at the corpus's budget and this tier's rate."""
+    """Mixtures by the weight of the first pair, at the corpus's budget and this tier's rate.
+
+    `more` are further fields of a cohort.
+    """
     tags: Tags = "none" if pairs[0].partition("-")[2] == pairs[1].partition("-")[2] else "source"
     tokens = corpus.training.target_tokens
     assert tokens is not None
@@ -57,8 +59,7 @@ def _grid(
         sizes=tuple(size(width, RATE, tokens=tokens) for width in widths),
         seeds=seeds,
         tier=TIER,
-        repeats=repeats,
-        way=way,
+        **more,
     )
 
 
@@ -75,7 +76,6 @@ def _alternate(
     pairs: tuple[str, str],
     widths: Sequence[int],
     seeds: tuple[int, ...],
-    *,
     way: Way = "sampled",
 ) -> tuple[Cohort, Cohort]:
     """The first pair small in every other seed, the second pair small in the others."""
@@ -103,7 +103,7 @@ def _generated(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, .
     )
     weighted = f"{about}, p = {SMALL}, text-matched"
     matched = _alternate(
-        f"{name}-matched", weighted, _CONLANG, pairs, WIDTHS, seeds, way="text-matched"
+        f"{name}-matched", weighted, _CONLANG, pairs, WIDTHS, seeds, "text-matched"
     )
     return (*(half for each in (*sampled, alone) for half in _with_half(each)), *matched)
 
@@ -111,10 +111,8 @@ def _generated(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, .
 def _equal_first(
     name: str, about: str, pairs: tuple[str, str], widths: Sequence[int], seeds: tuple[int, ...]
 ) -> tuple[Cohort, Cohort]:
-    about = f"{about}, p = {SMALL}, equal-first"
-    return _alternate(
-        f"{name}-equal-first", about, _CONLANG, pairs, widths, seeds, way="equal-first"
-    )
+    name, about = f"{name}-equal-first", f"{about}, p = {SMALL}, equal-first"
+    return _alternate(name, about, _CONLANG, pairs, widths, seeds, "equal-first")
 
 
 def _middle(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, ...]:
@@ -135,32 +133,21 @@ def _real(
     weights: Sequence[float],
     widths: Sequence[int],
     seeds: tuple[int, ...],
-    *,
-    repeats: str = "",
-    way: Way = "sampled",
+    **more: Any,
 ) -> Cohort:
     name, about = f"webtech-settled{name}", f"En→{{De, Fr}} on real text, {about}"
-    pairs = ("eng-deu", "eng-fra")
-    return _grid(name, about, _REAL, pairs, weights, widths, seeds, repeats=repeats, way=way)
+    return _grid(name, about, _REAL, ("eng-deu", "eng-fra"), weights, widths, seeds, **more)
 
 
 _BOTH_SMALL = (SMALL, 1 - SMALL)
 _SEEDS = (1, 2, 3)
+_WITH = {"repeats": "webtech-settled"}
 SETTLED_GRIDS: tuple[Cohort, ...] = (
     *_generated("conlang-settled", _OUT_OF, _OUT),
     *_equal_first("conlang-settled", _OUT_OF, _OUT, WIDTHS, (1, 2, 3, 4)),
     *_middle("conlang-settled", _OUT_OF, _OUT),
     *_with_half(_real("", f"p = {SMALL}", _BOTH_SMALL, REAL_WIDTHS, _SEEDS)),
-    *_with_half(
-        _real(
-            "-alone",
-            "each pair alone",
-            (0.0, 1.0),
-            REAL_ALONE_WIDTHS,
-            (1, 2),
-            repeats="webtech-settled",
-        )
-    ),
+    *_with_half(_real("-alone", "each pair alone", (0.0, 1.0), REAL_ALONE_WIDTHS, (1, 2), **_WITH)),
     _real("-matched", "text-matched", _BOTH_SMALL, REAL_WIDTHS, _SEEDS, way="text-matched"),
     _real("-equal-first", "equal-first", (SMALL,), REAL_WIDTHS[1:], _SEEDS, way="equal-first"),
     *_generated("conlang-settled-many2one", _INTO_ONE, _INTO),

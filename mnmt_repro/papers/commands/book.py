@@ -22,7 +22,7 @@ def add(commands: Any) -> None:
         examples=[
             "mnmt-repro book --jobs 2",
             "mnmt-repro book --only methods/runs",
-            "mnmt-repro book --only paper-a/papers-scale -p cohort=pile",
+            "mnmt-repro book --only paper-a/scaling-laws -p public=pile",
         ],
         act=act,
     )

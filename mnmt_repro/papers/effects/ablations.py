@@ -7,7 +7,6 @@ same gains.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,10 @@ import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import (
-    INTO,
     LANGUAGES,
     LEVELS,
-    OUT,
     directions,
     directions_of,
-    side_of,
 )
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -337,38 +333,6 @@ def table8(variants: Variants) -> Rows:
             "from scratch": variants.mean(base, pairs),
             **variants.gain(mine, base, pairs),
             "seeds": variants.seeds(pairs, mine, base),
-        }
-
-
-@framed()
-def by_side(cells: pd.DataFrame) -> Rows:
-    """Table 8 out of English and into it, of languages that the grouping up-samples and of others.
-
-    Parameters
-    ----------
-    cells
-        From `table8`.
-
-    Returns
-    -------
-    DataFrame
-        ``direction, up-sampled, cells``; in the paper the ``mean difference`` and how many cells
-        are ``zero or above``; here ``with rows``, the ``mean gain, %`` and how many are zero or
-        above.
-    """
-    for which, upsampled in itertools.product((OUT, INTO), ("yes", "no")):
-        here = (cells["pair"].map(side_of) == which) & (cells["up-sampled"] == upsampled)
-        mine = cells[here]
-        ours = mine["gain, %"].dropna()
-        yield {
-            "direction": which,
-            "up-sampled": upsampled,
-            "cells": len(mine),
-            "mean difference": mine["difference"].mean(),
-            "zero or above": int((mine["difference"] >= 0).sum()),
-            "with rows": len(ours),
-            "mean gain, %": ours.mean(),
-            "zero or above here": int((ours >= 0).sum()),
         }
 
 

@@ -1,31 +1,27 @@
-"""The papers' own numbers, added up again: what Paper B's tables and text say of one another.
+"""The papers' own numbers, added up again: what their tables and text say of one another.
 
-Every function under `checked` recomputes one kind of aggregate. Its table of checks has the columns
+Every function under `checked` recomputes one kind of aggregate. `checks` gives them as a table:
 
-- ``where``: which printed number, and what it is recomputed from;
+- ``check``, ``where``: the kind; which printed number, and what it is recomputed from;
 - ``published``, ``relation``, ``recomputed``: the claim is "recomputed *relation* published";
 - ``difference``: published minus recomputed;
 - ``tolerance``: what rounding alone can explain: half of the printed number's last digit, and the
   most that the rounding of the numbers it is recomputed from can leave in the result;
 - ``agrees``: whether the relation holds, for "=" within the tolerance;
 - ``reading``: what would explain a disagreement; empty where there is none.
-
-`disagreements` lists every check that fails.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.architecture import PAPER_A, ModelConfig, parameter_counts
+from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LEVELS, directions, foreign
-from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.cells import Rows
 from mnmt_repro.papers.effects.published import (
     GROUPS,
     METRIC_NAMES,
@@ -39,29 +35,25 @@ from mnmt_repro.papers.effects.published import (
 )
 
 Relation = Literal["=", ">", ">=", "<"]
-CHECK_COLUMNS = (
-    "where",
-    "published",
-    "relation",
-    "recomputed",
-    "difference",
-    "tolerance",
-    "agrees",
-    "reading",
-)
-
-CHECKS: dict[str, Callable[[], pd.DataFrame]] = {}
-"""Every kind of check, by the name under which `summary` and `disagreements` list it."""
+Checks = Callable[[], Rows]
+CHECKS: dict[str, Checks] = {}
+"""Every kind of check, by its name in the table."""
 
 
-def checked(kind: str, *more: str) -> Callable[[Callable[[], Rows]], Callable[[], pd.DataFrame]]:
-    """List a function among the `CHECKS`; it yields checks, with `more` columns, for a table."""
+def checked(kind: str) -> Callable[[Checks], Checks]:
+    """List a function that yields checks among the `CHECKS`."""
 
-    def register(function: Callable[[], Rows]) -> Callable[[], pd.DataFrame]:
-        CHECKS[kind] = framed(*CHECK_COLUMNS, *more)(function)
-        return CHECKS[kind]
+    def register(function: Checks) -> Checks:
+        CHECKS[kind] = function
+        return function
 
     return register
+
+
+def checks(*kinds: str) -> pd.DataFrame:
+    """Every check, or those of some kinds."""
+    rows = [{"check": kind} | row for kind in kinds or CHECKS for row in CHECKS[kind]()]
+    return pd.DataFrame(rows)
 
 
 def check(
@@ -85,8 +77,16 @@ def check(
             ">=": difference <= 1e-9,
             "<": difference > 1e-9,
         }[relation]
-    values = (where, printed, relation, recomputed, difference, tolerance, bool(agrees))
-    return dict(zip(CHECK_COLUMNS, (*values, "" if agrees else reading), strict=True))
+    return {
+        "where": where,
+        "published": printed,
+        "relation": relation,
+        "recomputed": recomputed,
+        "difference": difference,
+        "tolerance": tolerance,
+        "agrees": bool(agrees),
+        "reading": "" if agrees else reading,
+    }
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
@@ -222,7 +222,7 @@ def repeated_rows() -> Rows:
             yield check(f"{where}: {group}", left["value"][group], right["value"][group])
 
 
-@checked("gains over the baseline", "p")
+@checked("gains over the baseline")
 def printed_gains() -> Rows:
     """Compare each upgraded model with its baseline: Table 1's difference and Table 12's.
 
@@ -245,29 +245,6 @@ def printed_gains() -> Rows:
                 reading=_OTHER_RUN,
             )
             yield row | {"p": float(stats.ttest_1samp(gain, 0.0).pvalue)}
-
-
-def gains_by_kind() -> pd.DataFrame:
-    """Mean gain over the baseline in Table 12, by kind of language and direction.
-
-    Returns
-    -------
-    DataFrame
-        ``languages`` (original ones that are up-sampled as relatives of added ones, other original
-        ones, added ones), ``direction``, ``pairs``, and a column an upgraded model, in spBLEU.
-    """
-    scores = printed_scores()
-    upsampled = grouping("Mt25")["upsampled"]
-    kind = scores["group"].where(scores["group"] == "added", "other original")
-    related = (scores["group"] == "original") & scores["language"].map(upsampled)
-    scores["languages"] = kind.mask(related, "related original")
-    keys = ["languages", "direction", "pair"]
-    table = scores.pivot(index=keys, columns="model", values="spbleu")
-    gain = pd.DataFrame({new: table[new] - table[old] for new, old in UPGRADES.items()})
-    by_kind = gain.groupby(level=keys[:2], sort=False)
-    means = by_kind.mean()
-    means.insert(0, "pairs", by_kind.size())
-    return means.reset_index().sort_values(keys[:2], ascending=[False, True], ignore_index=True)
 
 
 def _row_name(cell: pd.Series[Any]) -> str:
@@ -402,37 +379,6 @@ def very_low_from_tables_8_and_12() -> Rows:
         yield check(where, value, mean, tolerance=0.15)  # three numbers, each rounded to 0.1
 
 
-def level_cuts() -> pd.DataFrame:
-    """Levels other than Table 9's, languages ordered by size, that Table 7's means allow.
-
-    Of all cuts of the 25 languages into four contiguous levels, those whose rows of Table 7,
-    weighted by their languages, give all four printed means within rounding. The very low level is
-    beside the low one: as a part of it, as Table 9's caption has it, no cut gives these means.
-
-    Returns
-    -------
-    DataFrame
-        How many languages are ``high, mid, low, very low`` (low without the very low ones);
-        ``distance``, the largest difference of a level's mean in Table 12's Mt25-wide from Table
-        7's; in its order, nearest first.
-    """
-    sizes = printed_table(9).sort_values("value", ascending=False)["language"]
-    by_size = _by_language()[sizes].to_numpy()
-    printed = _printed()
-    cuts = []
-    for ends in combinations(range(1, len(sizes)), len(LEVELS) - 1):
-        counts = np.diff([0, *ends, len(sizes)])
-        parts = np.split(by_size, ends)
-        means = counts @ printed.loc[[*LEVELS]].to_numpy() / len(sizes)
-        if (np.abs(means - printed.loc["all"].to_numpy()) <= 0.1 + 1e-9).all():
-            levels = np.array([part.mean() for part in parts])
-            distance = np.abs(levels - printed.loc[[*LEVELS], "Mt25"].to_numpy()).max()
-            cuts.append([*counts.tolist(), float(distance)])
-    return pd.DataFrame(cuts, columns=[*LEVELS, "distance"]).sort_values(
-        "distance", ignore_index=True
-    )
-
-
 def _printed() -> pd.DataFrame:
     """Table 7: a row a level, a column a grouping."""
     return printed_table(7).pivot(index="level", columns="grouping", values="value")
@@ -481,42 +427,6 @@ def parameters_paper_a() -> Rows:
                     f"{shape.vocab_size:,}, would explain it"
                 ),
             )
-
-
-def shapes_paper_b(pieces: int = 64_000) -> pd.DataFrame:
-    """Count the parameters of Paper B's three shapes; the paper prints shapes and hours only.
-
-    Parameters
-    ----------
-    pieces
-        Rows of the embedding table, which input and output share. The paper says 64K.
-
-    Returns
-    -------
-    DataFrame
-        Per model: layers, feed-forward width, parameters with and without embeddings, the printed
-        hours of 100k updates on 64 GPUs, and both relative to the baseline.
-    """
-    shapes = {"M25": (12, 4096, 24.0), "M25-wide": (12, 8192, 29.9), "M25-deep": (18, 4096, 29.0)}
-    rows = []
-    for model, (layers, d_ff, hours) in shapes.items():
-        counts = parameter_counts(
-            ModelConfig.fairseq(vocab_size=pieces, d_model=1024, layers=layers, heads=16, d_ff=d_ff)
-        )
-        rows.append(
-            {
-                "model": model,
-                "layers": f"{layers} + {layers}",
-                "feed-forward": d_ff,
-                "parameters": counts["total"],
-                "without embeddings": counts["non_embedding"],
-                "hours, printed": hours,
-            }
-        )
-    frame = pd.DataFrame(rows)
-    frame["parameters, relative"] = frame["parameters"] / frame["parameters"].iloc[0]
-    frame["hours, relative"] = frame["hours, printed"] / frame["hours, printed"].iloc[0]
-    return frame
 
 
 @checked("compute and recovery")
@@ -615,65 +525,3 @@ def prose() -> Rows:
     above = [int((eight["value"][side] > 0).sum()) for side in (out, ~out)]
     yield check("§5.1, cells out of English above 0, of 12", 6, above[0], ">")
     yield check("§5.1, cells into English above 0, of 12", 6, above[1], "<")
-
-
-@framed()
-def summary() -> Rows:
-    """Count, per kind of check, how many numbers were recomputed and how many disagree."""
-    for name, check in CHECKS.items():
-        agrees = check()["agrees"]
-        yield {"check": name, "recomputed": len(agrees), "disagree": int((~agrees).sum())}
-
-
-@framed("check", *CHECK_COLUMNS)
-def disagreements() -> Rows:
-    """List every check that fails, with the kind of check in column `check`."""
-    for name, check in CHECKS.items():
-        checks = check()
-        if not checks["agrees"].all():
-            yield checks[~checks["agrees"]].assign(check=name)
-
-
-def readings(failed: pd.DataFrame) -> pd.DataFrame:
-    """List the readings of disagreements, each once.
-
-    Parameters
-    ----------
-    failed
-        From `disagreements`.
-
-    Returns
-    -------
-    DataFrame
-        ``reading, disagreements, explained by``: its number, how many share it, and its words.
-    """
-    counts = failed["reading"].value_counts(sort=False)
-    return pd.DataFrame(
-        {
-            "reading": range(1, len(counts) + 1),
-            "disagreements": counts.to_numpy(),
-            "explained by": counts.index,
-        }
-    )
-
-
-_SCORES = ("Table 1 from", "Table 3 from", "Table 7", "Table 8 from", "gains over")
-
-
-def score_disagreements(failed: pd.DataFrame) -> pd.DataFrame:
-    """Choose the disagreements about scores, and shorten their places.
-
-    Parameters
-    ----------
-    failed
-        From `audit.disagreements`.
-
-    Returns
-    -------
-    DataFrame
-        ``check, cell, published, recomputed, difference, tolerance``.
-    """
-    chosen = failed[failed["check"].str.startswith(_SCORES)]
-    cells = chosen["where"].str.partition(":")[0]
-    kept = ["published", "recomputed", "difference", "tolerance"]
-    return chosen[["check", *kept]].astype(dict.fromkeys(kept, float)).assign(cell=cells)

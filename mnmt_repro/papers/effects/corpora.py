@@ -8,13 +8,11 @@ others, as theirs does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pandas as pd
 
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.registry import Card
-from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LEVELS
+from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
 from mnmt_repro.papers.cohorts.names import language, pair_name
 from mnmt_repro.papers.cohorts.software25_runs import available, kept_pairs
 from mnmt_repro.papers.effects.audit import resource_level
@@ -115,7 +113,6 @@ def card_table(cards: tuple[Card, ...]) -> Rows:
 TEXTS = ("paper", "all our text", "main condition", "groupings")
 """Whose sentence pairs: the paper's; ours; ours with the added languages cut to Table 9's share;
 ours with all cut to it that some grouping adds or up-samples (Tables 7 and 8)."""
-FACTOR = 5  # of up-sampling
 
 
 def table9() -> pd.DataFrame:
@@ -142,34 +139,6 @@ def table9() -> pd.DataFrame:
     return frame.rename_axis("language").reset_index()
 
 
-def skew(languages: pd.DataFrame) -> pd.DataFrame:
-    """How unequal the languages are, in the paper and here.
-
-    Parameters
-    ----------
-    languages
-        From `table9`.
-
-    Returns
-    -------
-    DataFrame
-        ``quantity`` and a column for each of `TEXTS`.
-    """
-    added, theirs = languages["group"] == "added", languages[f"pairs, {TEXTS[0]}"]
-    columns: dict[str, Mapping[str, float]] = {}
-    for text in TEXTS:
-        pairs, level = languages[f"pairs, {text}"], languages[f"level, {text}"]
-        columns[text] = {
-            "pairs of the original languages": pairs[~added].sum(),
-            "pairs of the added languages": pairs[added].sum(),
-            "added ones, % of all": 100 * pairs[added].sum() / pairs.sum(),
-            "largest over smallest": pairs.max() / pairs.min(),
-            "rank correlation with the paper's": pairs.corr(theirs, method="spearman"),
-            **{f"languages of level {name}": (level == name).sum() for name in LEVELS},
-        }
-    return pd.DataFrame(columns, dtype=float).rename_axis("quantity").reset_index()
-
-
 def groupings(languages: pd.DataFrame) -> pd.DataFrame:
     """Tables 2, 10 and 11 (left) in one: what each language is in each grouping.
 
@@ -188,31 +157,6 @@ def groupings(languages: pd.DataFrame) -> pd.DataFrame:
             for code in frame["language"]
         ]
     return frame
-
-
-@framed()
-def grouping_sizes(languages: pd.DataFrame) -> Rows:
-    """How much of the text is up-sampled in each grouping, in per cent.
-
-    Returns
-    -------
-    DataFrame
-        ``grouping, added, up-sampled relatives`` (how many languages); for each of `TEXTS` the
-        share of both together in the text, and in what is trained on, at a factor of `FACTOR`.
-    """
-    indexed = languages.set_index("language")
-    for name, grouping in GROUPINGS.items():
-        row = {
-            "grouping": name,
-            "added": len(grouping.added),
-            "up-sampled relatives": len(grouping.related),
-        }
-        for text in TEXTS:
-            pairs = indexed[f"pairs, {text}"]
-            chosen, more = pairs[[*grouping.added, *grouping.related]].sum(), FACTOR - 1
-            row[text] = 100 * chosen / pairs.sum()
-            row[f"{text}, × {FACTOR}"] = 100 * FACTOR * chosen / (pairs.sum() + more * chosen)
-        yield row
 
 
 def shares(languages: pd.DataFrame) -> pd.DataFrame:

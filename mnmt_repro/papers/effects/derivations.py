@@ -15,8 +15,6 @@ fractions, so nothing is rounded and nothing is sampled.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,7 +26,6 @@ from scipy import stats
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.corpora.mixture import explicit_weights
-from mnmt_repro.laws import direct_slopes
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -221,55 +218,6 @@ def fraction_with_own_exponents() -> sp.Expr:
     return solved_size(ALPHA_1, ALPHA_P) / N
 
 
-@framed(
-    *("pair", "p", "α", "α at p = 1", "implied slope", "direct slope", "low", "high", "sizes"),
-    "same L∞",
-)
-def slopes_by_algebra(points: pd.DataFrame, fits: PairFits) -> Rows:
-    """Slope of log f on log N: what the exponents imply, and what the losses say.
-
-    With one L∞ for both, exponents α_p and α₁ make f a power of N with exponent
-    ``α_p / α₁ - 1`` (`fraction_with_own_exponents`). The direct estimator (Eq. 8 on the single
-    pair's law) assumes nothing about α_p.
-
-    Parameters
-    ----------
-    points
-        From `scaling.observed`.
-    fits
-        From `scaling.fit_pairs`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, α, α at p = 1, implied slope, direct slope, low, high, sizes, same L∞``: `sizes`
-        are those that the direct slope is over; the last says whether both laws have L∞ at zero,
-        where the algebra is exact.
-    """
-    for pair, (alone, _) in fits.items():
-        single = alone.get(1.0)
-        if single is None or not single.identified:
-            continue
-        own = points[(points["pair"] == pair) & (points["p"] < 1)]
-        slopes = direct_slopes(single, own, n="n", loss="loss")
-        direct = {row["p"]: row for row in slopes.to_dict("records")}
-        for p, law in alone.items():
-            if p == 1.0 or not law.identified or p not in direct:
-                continue
-            yield {
-                "pair": pair_name(pair),
-                "p": p,
-                "α": law.alpha,
-                "α at p = 1": single.alpha,
-                "implied slope": law.alpha / single.alpha - 1,
-                "direct slope": direct[p]["slope"],
-                "low": direct[p]["low"],
-                "high": direct[p]["high"],
-                "sizes": direct[p]["rows"],
-                "same L∞": bool("l_inf" in law.held and "l_inf" in single.held),
-            }
-
-
 def doubling_of_the_whole() -> _Step:
     """The whole loss at 2N over that at N: equal to ``2**-alpha`` only where L∞ is zero."""
     once, twice = (BETA_P * size**-ALPHA + L_INF for size in (N, 2 * N))
@@ -425,57 +373,6 @@ def working() -> Rows:
             "mean tokens": str(lengths[pair]),
             "mean gradient a token": str(Fraction(sum(map(sum, rows)), sum(map(len, rows)))),
             "w": str(weights[pair]),
-        }
-
-
-@framed()
-def batch_gradients(
-    text: Text = EXAMPLE,
-    p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS,
-    sizes: Sequence[int] = (1, 2, 4, 8, 16, 32),
-) -> Rows:
-    """What a trainer sees that divides the gradient of a batch by the batch's own tokens.
-
-    All batches of so many sentences are counted with their probabilities, by convolution of the
-    distribution of (sum of gradients, number of tokens). The mean of a ratio is not the ratio of
-    means, so the expectation is off by a little, and by less the larger the batch.
-
-    Returns
-    -------
-    DataFrame
-        ``sentences, mean, off`` (mean less that of the implicit gradient) and ``deviation``, the
-        standard deviation over batches; explicit scalarization on the whole text has none.
-    """
-    chances = {pair: p[pair] / len(rows) for pair, rows in text.items()}
-    whole = math.lcm(*(chance.denominator for chance in chances.values()))
-    one: Counter[tuple[int, int]] = Counter()  # of (gradient, tokens), in parts of `whole`
-    for pair, rows in text.items():
-        for row in rows:
-            one[sum(row), len(row)] += int(chances[pair] * whole)
-    target = implicit_gradient(text, p)
-    drawn: Counter[tuple[int, int]] = Counter({(0, 0): 1})
-    have = 0
-    for size in sorted(sizes):
-        for _ in range(size - have):
-            longer: Counter[tuple[int, int]] = Counter()
-            for (gradient, tokens), chance in drawn.items():
-                for (more, count), share in one.items():
-                    longer[gradient + more, tokens + count] += chance * share
-            drawn = longer
-        have = size
-        first: Counter[int] = Counter()  # by tokens, which are the denominators
-        second: Counter[int] = Counter()
-        for (gradient, tokens), chance in drawn.items():
-            first[tokens] += gradient * chance
-            second[tokens] += gradient**2 * chance
-        every = whole**size
-        mean = sum((Fraction(x, n * every) for n, x in first.items()), Fraction(0))
-        square = sum((Fraction(x, n * n * every) for n, x in second.items()), Fraction(0))
-        yield {
-            "sentences": size,
-            "mean": float(mean),
-            "off": float(mean - target),
-            "deviation": float(square - mean * mean) ** 0.5,
         }
 
 

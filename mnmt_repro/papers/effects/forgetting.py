@@ -34,7 +34,6 @@ BLOCKS = {"old": "M1 (old half) from M", "new": "M2 (new half) from M", "between
 SIZES = 4  # groups of original languages, by their training pairs
 MODELS = {MAIN: "M20: ReLU, two matrices", GATED: "a model of Paper A: gated GELU, three"}
 """Cohort to what is widened of it."""
-PIECES = ("special", "tag", "byte", "text", "all")
 KEPT = 1e-3  # nats that a loss may change by where a function is said to be kept
 
 
@@ -135,29 +134,6 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
             }
 
 
-def forgotten_by(points: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean rise over the directions of each group, with learning-rate scaling and without.
-
-    Parameters
-    ----------
-    points
-        From `forgotten`.
-    column
-        ``"size"`` or ``"level, paper"``.
-
-    Returns
-    -------
-    DataFrame
-        ``column, languages``, ``with scaling, without scaling`` in nats, and the ``difference``;
-        NaN where a setting is not analysed.
-    """
-    table = points.pivot_table(index=column, columns="setting", values="rise", sort=False)
-    table = table.reindex(columns=list(SETTINGS.values()))
-    table.insert(0, "languages", points.groupby(column)["language"].nunique())
-    table["difference"] = table["without scaling"] - table["with scaling"]
-    return table.reset_index().rename_axis(columns=None)
-
-
 @framed()
 def relatives_apart(analyses: pd.DataFrame, model: str) -> Rows:
     """Is it size, or being trained on? Loss added where related languages are up-sampled and not.
@@ -256,23 +232,6 @@ def thresholds(analyses: pd.DataFrame) -> Rows:
     for printed, share in FISHER_SHARES.items():
         if share in ours:
             yield {"paper": float(printed), "share": share, "ours": ours[share]}
-
-
-def overlap(analyses: pd.DataFrame) -> pd.DataFrame:
-    """How many pieces the old and the new vocabulary of the central comparison share.
-
-    Returns
-    -------
-    DataFrame
-        ``pieces`` (of which kind), how many are ``kept, added, dropped``, and the ``share`` of the
-        new vocabulary's that are kept; means over runs, which differ where vocabularies do.
-    """
-    mine = analyses[analyses["cohort"].isin((MAIN, TABLE3)) & (analyses["analysis"] == "overlap")]
-    blocks = mine["block"].astype(str)
-    rows = mine.assign(pieces=blocks.str.split(", ").str[0], part=blocks.str.split(", ").str[-1])
-    table = rows.pivot_table(index="pieces", columns="part", values="value", aggfunc="mean")
-    table = table.reindex(columns=["kept", "added", "dropped"], index=PIECES).dropna()
-    return table.assign(share=table["kept"] / (table["kept"] + table["added"])).reset_index()
 
 
 @framed(

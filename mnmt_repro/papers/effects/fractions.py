@@ -1,8 +1,7 @@
 """Effective fractions f(p) (Eqs. 8 to 13): Figures 6, 7 and 18, claims A8 to A10 and A21.
 
 Both forms of the fraction, Eq. 12 and the straight line of Eq. 13 (Appendix E), are compared.
-`compare_lines` reads what Figure 6 compares as tidy lines. `capacity_ratios` tabulates f / p, of
-which section 3.3 prints 3 and 6.
+`compare_lines` reads what Figure 6 compares as tidy lines.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     FractionFit,
     effective_fraction,
-    effective_fraction_direct,
 )
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form, fraction_of
@@ -69,28 +67,6 @@ def fractions(fits: PairFits) -> Rows:
     """
     for pair, (_, joint) in fits.items():
         yield effective_fraction(joint).assign(pair=pair)
-
-
-@framed(
-    *("p", "n", "loss", "n_effective", "f", "f_low", "f_high", "relative", "extrapolated", "pair")
-)
-def direct_fractions(points: pd.DataFrame, fits: PairFits) -> Rows:
-    """Effective fraction at every pair, weight and size, solved from Eq. 8 on the single-pair law.
-
-    Nothing is assumed about how f depends on size. Losses outside those that the single-pair law
-    was fitted to are left out, since the law would have to be extrapolated to them; so are pairs
-    whose single-pair law the rows do not identify.
-
-    Returns
-    -------
-    DataFrame
-        As `laws.effective_fraction_direct`, and ``pair``.
-    """
-    for pair, (alone, _) in fits.items():
-        if alone[1.0].identified:
-            own = points[points["pair"] == pair]
-            solved = effective_fraction_direct(alone[1.0], own, n="n", loss="loss")
-            yield solved[~solved["extrapolated"]].assign(pair=pair)
 
 
 def fraction_fits(
@@ -202,9 +178,7 @@ def form_curves(laws: Mapping[Form, Mapping[str, FractionFit]]) -> Rows:
                 yield pd.DataFrame({"pair": pair, "form": FORMS[form], "p": grid, "f": f})
 
 
-ESTIMATORS = {"eq10": "joint law (Eq. 10)", "eq8": "directly (Eq. 8)"}
-_RUN = ("panel", "line", "test_set", "language")
-_COLUMNS = (*_RUN, "estimator", "p", "w", "f", "f_low", "f_high", "sizes")
+_COLUMNS = ["panel", "line", "test_set", "language", "p", "w", "f", "f_low", "f_high", "sizes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +231,7 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
     wanted
         Lines in the order of the legend.
     """
-    lines = [pd.DataFrame(columns=list(_COLUMNS))]
+    lines = [pd.DataFrame(columns=_COLUMNS)]
     rows = [stored.iloc[:0]]
     panels: dict[str, list[tuple[Line, pd.DataFrame]]] = {}
     for line in wanted:
@@ -280,11 +254,7 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
 
 
 def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
-    """Effective fraction of the pairs of a grid at each weight, by both estimators.
-
-    *Eq. 10* is read off the joint law; its band is the 95 % interval. *Eq. 8* is solved at each
-    size on the single-pair law, where the loss lies among those that law was fitted to; given is
-    the median over sizes, and from the least to the greatest of them.
+    """Effective fraction of the pairs of a grid at each weight, by the joint law (Eq. 10).
 
     Parameters
     ----------
@@ -296,35 +266,18 @@ def fraction_lines(grid: LossGrid, *, panel: str, line: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``panel, line, test_set, language, estimator, p, w, f, f_low, f_high, sizes``; `w` is the
-        share of target tokens that the weight comes to (NaN where the rows do not say). A law that
-        the rows do not identify leaves its rows out.
+        ``panel, line, test_set, language, p, w, f, f_low, f_high, sizes``; `w` is the share of
+        target tokens that the weight comes to (NaN where the rows do not say). A law that the rows
+        do not identify leaves its rows out.
     """
-    fits = grid.fits
-    joint = fractions({pair: fit for pair, fit in fits.items() if fit[1].identified})
-    solved = direct_fractions(grid.points, fits).groupby(["pair", "p"], as_index=False)
-    names = {"median": "f", "min": "f_low", "max": "f_high", "size": "sizes"}
-    direct = solved["f"].agg(list(names)).rename(columns=names)
-    sizes = grid.points.groupby(["pair", "p"], as_index=False)["n"].agg(sizes="nunique")
-    both = pd.concat(
-        [
-            joint.merge(sizes, on=["pair", "p"]).assign(estimator=ESTIMATORS["eq10"]),
-            direct.assign(estimator=ESTIMATORS["eq8"]),
-        ],
-        ignore_index=True,
-    )
-    shares = grid.rows[["pair"]].assign(
-        p=grid.rows["p"].round(9), w=grid.rows.get("token_share", float("nan"))
-    )
-    realised = shares.groupby(["pair", "p"], as_index=False).agg(w=("w", "mean"))
-    both = both.assign(p=both["p"].round(9)).merge(realised, on=["pair", "p"], how="left")
-    both = both.assign(
-        panel=panel,
-        line=line,
-        test_set=grid.test_set,
-        language=[language(beside_hub(pair)) for pair in both["pair"]],
-    )
-    return both[list(_COLUMNS)]
+    f = fractions({pair: fit for pair, fit in grid.fits.items() if fit[1].identified})
+    rows = grid.rows.assign(w=grid.rows.get("token_share", float("nan")))
+    of_cell = rows.assign(p=rows["p"].round(9)).groupby(["pair", "p"], as_index=False)
+    cells = of_cell.agg(w=("w", "mean"), sizes=(grid.n, "nunique"))
+    both = f.assign(p=f["p"].round(9)).merge(cells, on=["pair", "p"], how="left")
+    names = [language(beside_hub(pair)) for pair in both["pair"]]
+    about = {"panel": panel, "line": line, "test_set": grid.test_set, "language": names}
+    return both.assign(**about)[_COLUMNS]
 
 
 SIMILARITY_COHORTS = {
@@ -336,89 +289,6 @@ SIMILARITY_COHORTS = {
 }
 """Tier and similarity of generated languages to the cohort that has it. Those of a tier differ in
 nothing else that a model is trained on."""
-_VALUES = ("f", "f_low", "f_high")
-CAPACITIES = {
-    "eq10": ("f / p", "low", "high"),
-    "eq8": ("f / p directly", "least", "greatest"),
-}
-"""Estimator to its columns in `capacity_ratios`: the ratio, and the ends of its range."""
-
-
-def capacity_ratios(lines: pd.DataFrame, weight: float = 0.05) -> pd.DataFrame:
-    """Relative effective capacity f / p at one weight, by both estimators side by side.
-
-    Parameters
-    ----------
-    lines
-        From `fraction_lines`; the same runs under several labels give one row, which names all.
-
-    Returns
-    -------
-    DataFrame
-        ``what, test set, language, p, w, f, f / p, low, high, f / w, f / p directly, least,
-        greatest, sizes``: the 95 % interval of the first estimator, the range over so many sizes of
-        the second; w is the share of target tokens that the weight p comes to. A quantity that the
-        rows do not give is NaN; without any row at `weight` the frame is empty.
-    """
-    chosen = lines[lines["p"].round(9) == round(weight, 9)]
-    same = chosen.groupby(["test_set", "language", "p", "estimator", "f"])["line"]
-    chosen = chosen.assign(line=same.transform(lambda names: ", ".join(dict.fromkeys(names))))
-    keys = ["line", "test_set", "language", "p"]
-    values = chosen.assign(**{name: chosen[name] / chosen["p"] for name in _VALUES})
-    joint, direct = (
-        values[values["estimator"] == ESTIMATORS[key]]
-        .drop_duplicates(keys)
-        .rename(columns=dict(zip(_VALUES, names, strict=True)))
-        for key, names in CAPACITIES.items()
-    )
-    table = joint[[*keys, "w", *CAPACITIES["eq10"]]].merge(
-        direct[[*keys, *CAPACITIES["eq8"], "sizes"]], on=keys, how="outer"
-    )
-    order = {line: i for i, line in enumerate(dict.fromkeys(chosen["line"]))}
-    table = table.sort_values(
-        "line", key=lambda line: line.map(order), kind="stable", ignore_index=True
-    )
-    table["sizes"] = table["sizes"].fillna(0).astype(int)
-    table.insert(5, "f", table["f / p"] * table["p"])
-    table.insert(9, "f / w", table["f"] / table["w"])
-    return table.rename(columns={"line": "what", "test_set": "test set"})
-
-
-@framed("panel", "language", "line", "against", "weights", "ratio of f", "ratio of f / w")
-def line_ratios(lines: pd.DataFrame) -> Rows:
-    """Ratio of f, and of f / w, between the two lines of a panel, for each language.
-
-    By the joint law, and as the geometric mean over the weights below one that both lines have.
-    Where the ratio of f / w is nearer one, the line ahead was shown more text at the same weight.
-
-    Parameters
-    ----------
-    lines
-        From `fraction_lines`; panels of one line or of more than two have no row.
-
-    Returns
-    -------
-    DataFrame
-        ``panel, language, line, against, weights, ratio of f, ratio of f / w``.
-    """
-    between = lines[(lines["estimator"] == ESTIMATORS["eq10"]) & (lines["p"] < 1)]
-    for (panel, name), group in between.groupby(["panel", "language"], sort=False):
-        names = list(dict.fromkeys(group["line"]))
-        if len(names) != 2:
-            continue
-        base, other = (group[group["line"] == each].set_index("p") for each in names)
-        both = pd.merge(other[["f", "w"]], base[["f", "w"]], on="p", suffixes=("", " of base"))
-        logs = np.log(both.astype(float))
-        f, w = (logs[column] - logs[f"{column} of base"] for column in ("f", "w"))
-        yield {
-            "panel": panel,
-            "language": name,
-            "line": names[1],
-            "against": names[0],
-            "weights": len(both),
-            "ratio of f": np.exp(f.mean()),
-            "ratio of f / w": np.exp((f - w).mean()),
-        }
 
 
 def _log_f(cells: Cells, losses: Array, setting: Setting, pair: str) -> Array:

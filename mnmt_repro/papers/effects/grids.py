@@ -1,12 +1,11 @@
 """What a page reads of a cohort: its rows, the points that laws are fitted to, and the fits.
 
-Runs arrive over days. A cohort that has none yet, or too few for any law, gets a sentence in place
-of its figures, never an error.
+Runs arrive over days. A cohort that has none yet, or too few for any law, has no figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +15,6 @@ import pandas as pd
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Errors
-from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared, get_cohort
 from mnmt_repro.papers.cohorts.names import cohort_name, setting_label
 from mnmt_repro.papers.effects.scaling import SIZE_TITLES, PairFits, fit_pairs, observed
 
@@ -182,45 +180,6 @@ def read_grid(
     return None if rows.empty else LossGrid(cohort=cohort, test_set=name, n=n, rows=rows)
 
 
-def read_grids(
-    stored: pd.DataFrame,
-    cohorts: Iterable[str],
-    test_set: str | Mapping[str, str] = "indomain",
-    *,
-    n: str = "n_non_embedding",
-) -> tuple[dict[str, LossGrid], str]:
-    """Grids of several cohorts, and a Markdown sentence for each that cannot be drawn yet.
-
-    Parameters are those of `read_grid`.
-
-    Raises
-    ------
-    InputError
-        As `read_grid`, and for a cohort that has no rows and is not declared.
-    """
-    grids, sentences = {}, []
-    for cohort in cohorts:
-        grid = read_grid(stored, cohort, test_set, n=n)
-        if grid is None:
-            sentences.append(_absent(stored, cohort))
-        else:
-            grids[cohort] = grid
-    return grids, "\n\n".join(sentences)
-
-
-def _absent(stored: pd.DataFrame, cohort: str) -> str:
-    name = cohort_name(cohort)
-    if not ((stored["cohort"] == cohort) & (stored["p"] > 0)).any():
-        known = [each.name for tier in RUN_TIERS for each in declared(tier)]
-        if cohort not in known:
-            get_cohort(cohort)  # a name that is misspelt is none whose runs may yet come
-        return f"*No runs of {name} are stored yet.*"
-    return (
-        f"*Too few runs of {name} are stored yet to fit laws to here: a pair needs {_MIN_SIZES} "
-        "sizes at p = 1 and at one more weight, scored on this test set.*"
-    )
-
-
 def read_all(
     stored: pd.DataFrame, first: str, tier: str, *, n: str = "n_non_embedding"
 ) -> dict[str, LossGrid]:
@@ -232,14 +191,18 @@ def read_all(
     Raises
     ------
     InputError
-        When `first` has too few stored runs, or is not declared.
+        When `first` has too few stored runs.
     """
     tiers = sorted(stored.loc[stored["cohort"] == first, "tier"].unique())
     if tiers and tier not in tiers:
         raise InputError(f"{first}: no runs of tier {tier!r}; set tier to {' or '.join(tiers)}")
-    grids, why = read_grids(stored[stored["tier"] == tier], [first], n=n)
-    if not grids:
-        raise InputError(why.strip("*"))
+    grid = read_grid(stored[stored["tier"] == tier], first, n=n)
+    if grid is None:
+        raise InputError(
+            f"{first}: too few runs are stored to fit laws to; a pair needs {_MIN_SIZES} sizes at "
+            "p = 1 and at one more weight, scored on this test set"
+        )
+    grids = {first: grid}
     for cohort in (name for name in TABS if name != first):
         if grid := read_grid(stored, cohort, n=n):
             grids[cohort] = grid

@@ -7,7 +7,7 @@ exponent per domain and one multiplier per mixture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +16,7 @@ import pandas as pd
 from scipy import stats
 
 from mnmt_repro.corpora.fetch import download
-from mnmt_repro.laws import JointLawFit, PowerLawFit, fit_joint_law, fit_per_weight_laws
-from mnmt_repro.laws.checks import Array
+from mnmt_repro.laws import JointLawFit, fit_joint_law
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 EXTERNAL = "external"
@@ -177,42 +176,17 @@ def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
         }
 
 
-def separate_laws(rows: pd.DataFrame) -> dict[str, dict[str, PowerLawFit]]:
-    """Fit Eq. 6 to each mixture of each domain; rows as in `domain_laws`."""
-    return {
-        str(name): fit_per_weight_laws(part, by="mixture") for name, part in rows.groupby("pair")
-    }
-
-
 @framed()
-def separate_coefficients(
-    rows: pd.DataFrame, separate: Mapping[str, Mapping[str, PowerLawFit]]
-) -> Rows:
-    """Exponent and irreducible loss of `separate_laws`: ``domain, mixture, p, alpha, L_inf``."""
-    for name, laws in separate.items():
-        p = rows[rows["pair"] == name].groupby("mixture")["p"].first()
-        for mixture, law in laws.items():
-            yield {
-                "domain": name,
-                "mixture": mixture,
-                "p": p[mixture],
-                "alpha": law.alpha,
-                "L_inf": law.l_inf,
-            }
-
-
-@framed()
-def law_curves(rows: pd.DataFrame, predict: Callable[[str, str, Array], Array]) -> Rows:
-    """Laws over the range of sizes: ``pair, mixture, p, n, loss``.
-
-    `predict` gives the losses of a domain in a mixture at sizes (m,).
-    """
-    for (name, mixture), part in rows.groupby(["pair", "mixture"]):
+def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
+    """Laws over all sizes: ``domain, p, n, loss``, the mean over mixtures of one weight."""
+    for name, part in rows.groupby("pair"):
         sizes = part["n_non_embedding"]
         n = np.geomspace(sizes.min(), sizes.max(), _CURVE_POINTS)
-        loss = predict(str(name), str(mixture), n)
-        p = part["p"].iloc[0]
-        yield pd.DataFrame({"pair": name, "mixture": mixture, "p": p, "n": n, "loss": loss})
+        for p, own in part.groupby(part["p"].round(3)):
+            losses = [
+                laws[str(name)].predict([mixture] * len(n), n) for mixture in set(own["mixture"])
+            ]
+            yield pd.DataFrame({"domain": name, "p": p, "n": n, "loss": np.mean(losses, axis=0)})
 
 
 @framed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from mnmt_repro.results.schema import STORED_METRICS
 
 _COLUMNS = ["pair", "p", "n", "loss", "score", "seeds"]
 HELD_OUT_WEIGHT = 0.5  # and the largest size: what claim A17 holds out
-AT_EQUAL = "score at equal loss"
 _HELD_OUT = ["pair", "measure", "fitted", "predicted", "error", "low", "high", "nearest", "why"]
 LEAST_CELLS = 3  # for a correlation with an interval
 
@@ -121,51 +120,6 @@ def linearity_of_metrics(rows: pd.DataFrame) -> Rows:
             yield table.assign(metric=metric)
 
 
-@framed("pair", "p", "cells", "slope", AT_EQUAL, "R²")
-def linearity_by_weight(points: pd.DataFrame) -> Rows:
-    """A straight line of score over cross-entropy for each weight by itself: whether one would do.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, p, cells, slope`` (points of the score a nat), ``score at equal loss`` (the line's
-        score at `common_loss`; NaN where the weight's own losses do not reach it) and ``R²``;
-        weights with fewer than three cells are left out.
-    """
-    for pair, group in points.groupby("pair"):
-        common = common_loss(group)
-        for p, cells in group.groupby("p"):
-            if len(cells) < LEAST_CELLS:
-                continue
-            line = stats.linregress(cells["loss"], cells["score"])
-            yield {
-                "pair": pair,
-                "p": p,
-                "cells": len(cells),
-                "slope": float(line.slope),
-                AT_EQUAL: float(line.intercept + line.slope * common)
-                if cells["loss"].min() <= common <= cells["loss"].max()
-                else np.nan,
-                "R²": float(line.rvalue**2),
-            }
-
-
-def common_loss(points: pd.DataFrame) -> float:
-    """The loss of one pair that lies between least and greatest loss of as many weights as can be.
-
-    Where several do, the middle of the first such range.
-    """
-    ends = points.groupby("p")["loss"].agg(["min", "max"])
-    levels = np.sort(points["loss"].unique())
-    middles = (levels[1:] + levels[:-1]) / 2 if len(levels) > 1 else levels
-    held = [int(((ends["min"] <= x) & (x <= ends["max"])).sum()) for x in middles]
-    first = int(np.argmax(held))
-    last = first
-    while last + 1 < len(held) and held[last + 1] == held[first]:
-        last += 1
-    return float((middles[first] + middles[last]) / 2)
-
-
 def within_weights(points: pd.DataFrame, column: str) -> pd.Series:
     """Values of a column, each less the mean of its weight."""
     return points[column] - points.groupby("p")[column].transform("mean")
@@ -177,38 +131,11 @@ def parallel_slope(points: pd.DataFrame) -> float:
     return float((loss * score).sum() / (loss**2).sum())
 
 
-@framed()
-def weight_matters(points: pd.DataFrame) -> Rows:
-    """Whether the score depends on the weight beside the loss.
-
-    Returns
-    -------
-    DataFrame
-        ``pair``; ``one line, parallel lines, own lines``: shares of the variance that one straight
-        line explains, and lines for each weight, of one slope and of slopes of their own; ``loss``
-        from `common_loss`; and ``least, most``
-        with ``score at least, score at most``: the smallest and the largest weight that reach this
-        loss, and the scores of their lines there. Pairs with one weight are left out.
-    """
-    for pair, group in points.groupby("pair"):
-        own = linearity_by_weight(group)
-        if len(own) < 2:
-            continue
-        loss, score = (within_weights(group, name) for name in ("loss", "score"))
-        slopes: dict[str, Any] = {
-            "parallel lines": parallel_slope(group),
-            "own lines": group["p"].map(own.set_index("p")["slope"]).fillna(0.0),
-        }
-        whole = ((group["score"] - group["score"].mean()) ** 2).sum()
-        reached = own.dropna(subset=[AT_EQUAL]).sort_values("p").iloc[[0, -1]]
-        yield {
-            "pair": pair,
-            "one line": group["loss"].corr(group["score"]) ** 2,
-            **{name: 1 - ((score - k * loss) ** 2).sum() / whole for name, k in slopes.items()},
-            "loss": common_loss(group),
-            **dict(zip(("least", "most"), reached["p"], strict=True)),
-            **dict(zip(("score at least", "score at most"), reached[AT_EQUAL], strict=True)),
-        }
+def parallel_r2(points: pd.DataFrame) -> float:
+    """Share of the variance of the scores that the best parallel lines explain, one a weight."""
+    loss, score = (within_weights(points, name) for name in ("loss", "score"))
+    left = score - parallel_slope(points) * loss
+    return float(1 - (left**2).sum() / ((points["score"] - points["score"].mean()) ** 2).sum())
 
 
 @framed()

@@ -23,14 +23,13 @@ from mnmt_repro.laws import (
 )
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
-from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
+from mnmt_repro.papers.cohorts.names import cohort_name
 from mnmt_repro.papers.effects.cells import (
     Cells,
     Rows,
     common_cells,
     framed,
     in_regime,
-    mean_losses,
     own_tokens,
 )
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -297,45 +296,6 @@ def _short(value: float) -> str:
     if value >= 1e6:
         return f"{value / 1e6:.3g}M"
     return f"{value / 1e3:.3g}k" if value >= 1e4 else f"{value:,.0f}"
-
-
-def cells_of(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean loss over seeds of each cell: ``budget, pair, p, n, loss, passes``.
-
-    Parameters
-    ----------
-    rows
-        From `common_rows`.
-    """
-    return mean_losses(rows, "budget", "pair", "p", passes=("passes", "max"))
-
-
-@framed()
-def changes(table: pd.DataFrame) -> Rows:
-    """What the longest budget changed against the shortest, a row per pair.
-
-    Parameters
-    ----------
-    table
-        From `laws_by_budget`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair``; of both budgets, the ``spread`` of α over the weights, how many weights have L∞
-        ``at_bound``, and the mean ``slope`` of log f over the weights that have one at both.
-    """
-    ends = [table["budget"].min(), table["budget"].max()]
-    for pair, group in table.groupby("pair"):
-        known = group.dropna(subset=["slope"]).groupby("p")["budget"].agg(set)
-        both = [p for p, budgets in known.items() if budgets >= set(ends)]
-        row: dict[str, object] = {"pair": pair_name(str(pair))}
-        for when, budget in zip(("before", "after"), ends, strict=True):
-            at = group[group["budget"] == budget]
-            row[f"spread_{when}"] = at["alpha"].max() - at["alpha"].min()
-            row[f"at_bound_{when}"] = int(at["at_bound"].sum())
-            row[f"slope_{when}"] = at.loc[at["p"].isin(both), "slope"].mean()
-        yield row
 
 
 PAPER_STEPS, PAPER_BATCH = 1_000_000, 500_000

@@ -51,25 +51,17 @@ class Prediction:
     laws : Laws
     cells, errors : DataFrame
         From `mixture_cells` and `predict`.
-    residuals : DataFrame
-        From `own_residuals`.
     """
 
     points: Mapping[str, pd.DataFrame]
     laws: Laws
     cells: pd.DataFrame
     errors: pd.DataFrame
-    residuals: pd.DataFrame
 
     @property
     def miss(self) -> Measure:
         """Relative error of the laws on the models of many pairs."""
         return root_mean_square(self.errors["relative_error"])
-
-    @property
-    def own_miss(self) -> Measure:
-        """Relative error of the laws on the two-pair runs that they are fitted to."""
-        return root_mean_square(self.residuals["relative_error"])
 
 
 def from_two(
@@ -106,8 +98,7 @@ def from_two(
     cells = mixture_cells(mine, pairs=len(pairs))
     if not set(laws) & set(cells["pair"]):
         raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
-    missed, residuals = predict(laws, cells), own_residuals(fitted, cells)
-    return Prediction(points=points, laws=laws, cells=cells, errors=missed, residuals=residuals)
+    return Prediction(points=points, laws=laws, cells=cells, errors=predict(laws, cells))
 
 
 def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -> Laws:
@@ -239,48 +230,6 @@ def _summary(group: pd.DataFrame) -> dict[str, float]:
         "bias": float((group["loss"] / group["predicted"] - 1).mean()),
         "worst": float(np.abs(relative).max()),
     }
-
-
-@framed("pair", "fitted to", "p", "n", "relative_error")
-def own_residuals(laws: Laws, cells: pd.DataFrame) -> Rows:
-    """Relative errors of the laws on the two-pair runs that they are fitted to.
-
-    Only of two-pair runs of the cells' sizes, at weights within the range of the cells', because
-    laws err most at the ends of their range.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, fitted to, p, n, relative_error``.
-    """
-    for pair, own in laws.items():
-        for law in own:
-            frame = pd.DataFrame(
-                {"pair": pair, "fitted to": law.label, "p": law.law.p, "n": law.law.n}
-            )
-            frame["relative_error"] = law.fitted() / law.loss - 1
-            within = frame["p"].between(cells["p"].min() - 1e-9, cells["p"].max() + 1e-9)
-            yield frame[within & frame["n"].isin(cells["n"])]
-
-
-@framed("pair", "law of", "cells", "error", "bias", "worst", "own error")
-def each_law(laws: Laws, cells: pd.DataFrame) -> Rows:
-    """Errors with each law alone, where a pair may have several.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, law of, cells, error, bias, worst`` as in `error_table`, and ``own error``, that of
-        the law on the two-pair runs it is fitted to.
-    """
-    own = own_residuals(laws, cells)
-    for pair, fitted in laws.items():
-        for law in fitted:
-            mine = predict({pair: [law]}, cells[cells["pair"] == pair])
-            known = own[(own["pair"] == pair) & (own["fitted to"] == law.label)]
-            errors = {"own error": root_mean_square(known["relative_error"]).value}
-            row = {"pair": pair, "law of": law.label, "cells": len(mine)}
-            yield row | _summary(mine) | errors
 
 
 @framed("pair", "p", "n", "loss")

@@ -21,15 +21,12 @@ from mnmt_repro.laws import (
     error_summary,
     fit_additive_law,
     fit_fraction,
-    fit_joint_law,
-    fit_per_weight_laws,
     leave_one_weight_out,
 )
 from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import Reading, pooled_aicc
-from mnmt_repro.laws.uncertainty import Method
 from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared
 from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
@@ -132,14 +129,7 @@ def noise_of_repeats(rows: pd.DataFrame, repeats: Iterable[Mapping[str, Any]]) -
 
 
 PERTURBATION = 0.01  # of each loss: the paper's footnote 5
-METHODS: dict[str, Method] = {
-    "1 % noise": "perturbation",
-    "residuals": "residual",
-    "standard error": "t",
-    "seeds": "seeds",
-}
 ADDITIVE = "size and text"
-_SYMBOLS = {"alpha": "α", "l_inf": "L∞"}
 
 
 @framed()
@@ -179,62 +169,6 @@ def noise_levels(grids: Mapping[str, LossGrid], repeats: Sequence[Mapping[str, A
                 "between seeds": spread,
                 "cells with seeds": cells,
             }
-
-
-@framed()
-def coefficient_errors(grids: Mapping[str, LossGrid], *, draws: int = 2000) -> Rows:
-    """Standard deviations of α and L∞ by the paper's method and by three others.
-
-    Parameters
-    ----------
-    draws
-        Of the refits: to losses with 1 % noise (footnote 5), with resampled residuals, and with
-        resampled seeds.
-
-    Returns
-    -------
-    DataFrame
-        ``label, cohort, pair, law, coefficient, value``, then a column a method of `METHODS`. A law
-        is Eq. 6 at one weight, or the joint law. NaN where the rows give a method nothing to go by;
-        at a bound the value does not move and has no standard error.
-    """
-    for grid in grids.values():
-        for pair, (alone, joint) in grid.fits.items():
-            own = grid.rows[grid.rows["pair"] == pair]
-            single, together = {}, None
-            if between_seeds(own, "p", grid.n)[1]:  # seeds are rows of their own to this bootstrap
-                single = fit_per_weight_laws(own, n=grid.n, errors=grid.errors)
-                together = fit_joint_law(own, n=grid.n, errors=grid.errors)
-            laws: list[tuple[str, LawFit, LawFit | None]] = [
-                (f"Eq. 6, p = {p:g}", law, single.get(p)) for p, law in alone.items()
-            ]
-            for name, law, with_seeds in [*laws, ("Eq. 7", joint, together)]:
-                errors = {
-                    title: _deviations(with_seeds if method == "seeds" else law, method, draws)
-                    for title, method in METHODS.items()
-                }
-                for key, symbol in _SYMBOLS.items():
-                    row: dict[str, Any] = {
-                        "label": f"{grid.row_label(pair).rpartition(': ')[2]}, {name}",
-                        "cohort": grid.name,
-                        "pair": pair_name(pair),
-                        "law": name,
-                        "coefficient": symbol,
-                        "value": law.params[key],
-                    }
-                    yield row | {title: deviations[key] for title, deviations in errors.items()}
-
-
-def _deviations(law: LawFit | None, method: Method, draws: int) -> dict[str, float]:
-    nothing = dict.fromkeys(_SYMBOLS, float("nan"))
-    if law is None or not law.identified:
-        return nothing
-    if method == "t":
-        return law.stderr
-    try:
-        return law.draws(method, draws=draws).spread()
-    except InputError:  # no residuals, or no two seeds
-        return nothing
 
 
 @framed(*("label", "cohort", "pair", "law", "parameters", "R²", "ΔAICc", "error on a weight"))

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,8 +64,7 @@ def table1(variants: Variants) -> Rows:
     DataFrame
         ``model, updates, group``, printed scores and their difference from the baseline, our
         ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
-        vocabulary compare), the gain over the baseline (`variants.GAIN`), that in points of
-        chrF++ (``chrF++ gain, chrF++ low, chrF++ high, chrF++ p``), ``seeds``.
+        vocabulary compare), the gain over the baseline (`variants.GAIN`), ``seeds``.
     """
     printed = {(c.model, c.group, c.metric): c.value for c in rows_of(published.printed_table(1))}
     for model, share in LAST_SHARES.items():
@@ -78,7 +75,6 @@ def table1(variants: Variants) -> Rows:
                 continue
             pairs = languages25.directions_of("original" if model == "M20" else group)
             theirs = printed[model, group, "spbleu"]
-            above = variants.points(mine, baseline, pairs, "chrfpp") if old else {}
             yield {
                 "model": model,
                 "updates": share,
@@ -91,7 +87,6 @@ def table1(variants: Variants) -> Rows:
                 "spBLEU": variants.mean(mine, pairs, "spbleu"),
                 "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
                 **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
-                **{f"chrF++ {name}": value for name, value in above.items()},
                 "seeds": variants.seeds(pairs, mine, baseline),
             }
 
@@ -112,13 +107,6 @@ def leads(table: pd.DataFrame) -> pd.DataFrame:
     difference = upgraded.get("difference, paper", pd.Series(math.nan, upgraded.index))
     scratch = upgraded.get("spBLEU, paper", difference) - difference
     return upgraded.assign(paper=100 * difference / scratch)[LEAD].reset_index(drop=True)
-
-
-def score_leads(table: pd.DataFrame) -> pd.DataFrame:
-    """Leads of `table1` in points of chrF++, with the columns `LEAD`; nothing printed beside."""
-    upgraded = table[table["model"].isin(list(MODEL_CHANGES))]
-    leads = upgraded[["model", "group", "chrF++ gain", "chrF++ low", "chrF++ high"]]
-    return leads.set_axis(LEAD[:5], axis=1).assign(paper=math.nan).reset_index(drop=True)
 
 
 @framed()
@@ -163,28 +151,6 @@ def old_training_counted(variants: Variants) -> Rows:
                 "tokens, upgraded": _shown(variants, treated, pairs),
                 "tokens, from scratch": _shown(variants, control, pairs),
             }
-
-
-def wider_over_deeper(variants: Variants) -> dict[str, Any]:
-    """The wider upgrade of Table 1 against the deeper one, which has the same updates (ours).
-
-    Both begin with the same old model, so they are paired by seed where there are several.
-
-    Returns
-    -------
-    dict
-        The columns `variants.GAIN` of the wider one, over all directions; ``seeds``; ``more
-        parameters, %``, without embeddings, than the deeper one has.
-    """
-    names, pairs = ("Mt25-wide", "Mt25-deep"), languages25.directions_of("all")
-    wide, deep = (variants.variant(name, LAST_SHARES[name]) for name in names)
-    seeds = variants.seeds(pairs, wide, deep)
-    sizes = variants.own.groupby("variant")["n_non_embedding"].first().reindex(names)
-    return {
-        **replace(variants, blocked=seeds > 1).gain(wide, deep, pairs),
-        "seeds": seeds,
-        "more parameters, %": 100 * float(sizes[names[0]] / sizes[names[1]] - 1),
-    }
 
 
 def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> float:

@@ -342,18 +342,6 @@ class Variants:
         values = (measured.value, measured.low, measured.high, p, star(p < SIGNIFICANT))
         return dict(zip(GAIN, values, strict=True))
 
-    def points(
-        self, treated: VariantAt, control: VariantAt, pairs: tuple[str, ...], metric: str
-    ) -> dict[str, float]:
-        """``gain, low, high, p``: by how many points a variant's score is above its control's."""
-        try:
-            both = self.samples(pairs, treated, control, metric=metric)
-        except NoRowsYet:
-            return dict.fromkeys(("gain", "low", "high", "p"), math.nan)
-        above = functional(lambda mine, other: mine - other, *both)
-        p = p_value(*both).value
-        return {"gain": above.value, "low": above.low, "high": above.high, "p": p}
-
 
 def variants_of(
     rows: pd.DataFrame, cohort: str, *, tier: str = "mini", test_set: str = "indomain"

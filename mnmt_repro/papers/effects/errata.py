@@ -14,10 +14,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from mnmt_repro.architecture import PAPER_A
-from mnmt_repro.papers.charts.sizes import model_sizes
+from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.papers.cohorts.grids import WEIGHTS
 from mnmt_repro.papers.effects import derivations
+from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.published import PAPERS
 
 WMT19_FROM_ENGLISH = ("cs", "de", "fi", "gu", "kk", "lt", "ru", "zh")
@@ -62,12 +62,8 @@ def followed() -> pd.DataFrame:
     return _filled("followed", numbers)
 
 
-def _read(part: str) -> Any:
-    return yaml.safe_load((PAPERS / "errata.yml").read_text(encoding="utf-8"))[part]
-
-
 def _filled(part: str, numbers: dict[str, Any]) -> pd.DataFrame:
-    rows = _read(part)
+    rows = yaml.safe_load((PAPERS / "errata.yml").read_text(encoding="utf-8"))[part]
     return pd.DataFrame(
         [{name: Template(text).substitute(numbers) for name, text in row.items()} for row in rows]
     )
@@ -75,12 +71,11 @@ def _filled(part: str, numbers: dict[str, Any]) -> pd.DataFrame:
 
 def _numbers() -> dict[str, Any]:
     """What the evidence needs, by the name that stands for it in the file."""
-    steps, table, alpha = growth_steps(), model_sizes(PAPER_A), 0.3
+    steps, table, alpha = growth_steps(), model_sizes(), 0.3
     wrong = table[table["printed − counted"] != 0]
     (row,) = wrong.to_dict("records")
     more = row["printed − counted"] // row["d"]
     part = 2**-alpha  # by which doubling the size multiplies the reducible loss
-    losses = derivation(alpha=0.5, beta_one=10.0, beta_p=20.0, l_inf=1.0, n=400.0)
     counted = derivations.compare_counting()
     return {
         "steps": sum(steps.values()),
@@ -101,35 +96,26 @@ def _numbers() -> dict[str, Any]:
         "rows": f"{128_000 + more // 2:,}",
         "others": len(table) - len(wrong),
         "wmt19": ", ".join(WMT19_FROM_ENGLISH),
-        "derivation": ", ".join(f"{name} = {loss:g}" for name, loss in losses.items()),
     }
 
 
-def as_list(found: pd.DataFrame) -> str:
-    """One line a misprint, as Markdown: those that touch a formula first, then the most certain.
-
-    Parameters
-    ----------
-    found
-        From `errata`.
-    """
-    plain = found["formula"] == "–"
-    order = _read("certainty")
-    first = found[~plain].sort_values("certainty", key=lambda c: c.map([*order].index))
-    parts = [f"**Misprints that touch a formula**:\n\n{_lines(first, certainty=True)}"]
-    for certainty, meaning in order.items():
-        if lines := _lines(found[plain & (found["certainty"] == certainty)]):
-            parts.append(f"**{certainty.capitalize()}** ({meaning}):\n\n{lines}")
-    return "\n\n".join(parts)
-
-
-def _lines(found: pd.DataFrame, *, certainty: bool = False) -> str:
-    """A list item a misprint; `certainty` adds its equation, and how certain it is."""
-    return "\n".join(
-        f"- **{row['where']}.** Printed: {row['printed']}. Meant: {row['meant']}."
-        + f" ({row['formula']}; *{row['certainty']}*)" * certainty
-        for row in found.to_dict("records")
-    )
+@framed()
+def model_sizes() -> Rows:
+    """One row a size of Appendix A: its shape, both printed counts, ours, and the differences."""
+    for size in PAPER_A:
+        shape, counts = size.config, parameter_counts(size.config)
+        yield {
+            "layers": f"{shape.encoder_layers} + {shape.decoder_layers}",
+            "d": shape.d_model,
+            "heads": shape.heads,
+            "feed-forward": shape.d_ff,
+            "total, printed": size.published_total,
+            "total, counted": counts["total"],
+            "printed − counted": size.published_total - counts["total"],
+            "N, printed": size.published_non_embedding,
+            "N, counted": counts["non_embedding"],
+            "printed − counted N": size.published_non_embedding - counts["non_embedding"],
+        }
 
 
 def growth_steps() -> dict[str, int]:
@@ -144,22 +130,3 @@ def growth_steps() -> dict[str, int]:
         for before, after in pairwise(size.config for size in PAPER_A)
     )
     return dict(sorted(steps.items()))
-
-
-def derivation(
-    alpha: float, beta_one: float, beta_p: float, l_inf: float, n: float
-) -> dict[str, float]:
-    """Three losses of Appendix D: the pair's own, and at N_eff under weight 1 and under weight p.
-
-    Eq. 8 wants the first two to be equal.
-
-    >>> losses = derivation(alpha=0.5, beta_one=10.0, beta_p=20.0, l_inf=1.0, n=400.0)
-    >>> {name: round(loss, 9) for name, loss in losses.items()}
-    {'L(N; p)': 2.0, 'L(N_eff; 1)': 2.0, 'L(N_eff; p)': 3.0}
-    """
-    effective = (beta_one / beta_p) ** (1 / alpha) * n  # Eq. 9
-    return {
-        "L(N; p)": beta_p * n**-alpha + l_inf,
-        "L(N_eff; 1)": beta_one * effective**-alpha + l_inf,
-        "L(N_eff; p)": beta_p * effective**-alpha + l_inf,
-    }
