@@ -16,17 +16,3 @@ from mnmt_repro.interchange.folder import Imported, is_ct2, is_hf, read_folder
 from mnmt_repro.interchange.pieces import Pieces
 from mnmt_repro.interchange.weights import from_m2m100, from_t5, m2m100_ids
 from mnmt_repro.interchange.writing import write_hf
-
-__all__ = [
-    "Ct2",
-    "Imported",
-    "Pieces",
-    "from_m2m100",
-    "from_t5",
-    "is_ct2",
-    "is_hf",
-    "m2m100_ids",
-    "read_folder",
-    "write_ct2",
-    "write_hf",
-]

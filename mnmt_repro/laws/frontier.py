@@ -10,9 +10,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, check_level, vector
+from mnmt_repro.laws.checks import Array, vector
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.uncertainty import Resampling
 
 MOST_PAIRS = 6
 """Of which a lattice is made; its points grow with the factorial of their number."""
@@ -22,10 +21,7 @@ def frontier(
     laws: Mapping[str, FractionFit],
     n: ArrayLike,
     *,
-    level: float | None = None,
-    method: Resampling | None = None,
-    draws: int = 500,
-    seed: int = 0,
+    draws: int = 0,
 ) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
@@ -37,9 +33,7 @@ def frontier(
     laws : dict of pair to FractionFit
         One law a pair (Eq. 11), at least two.
     n : model sizes
-    level : float, optional
-        Adds the percentile band ``low, high`` of this level, from refits of every law.
-    method, draws, seed : of the refits; by default as `LawFit.resampling` says
+    draws : refits of every law, which add its 95 % band ``low, high``; 0 for none
 
     Returns
     -------
@@ -53,8 +47,6 @@ def frontier(
         Fewer than two laws, or a law that is not identified.
     """
     pairs = checked_pairs(laws)
-    if level is not None:
-        check_level(level)
     sizes = vector("n", np.atleast_1d(n), positive=True)
     mixtures = lattice(len(pairs)) if len(pairs) <= MOST_PAIRS else drawn(len(pairs))
     frames = []
@@ -62,12 +54,10 @@ def frontier(
         law, p = laws[pair], mixtures[:, column]
         grid_p, grid_n = np.tile(p, len(sizes)), np.repeat(sizes, len(p))
         columns = {"n": grid_n, "point": np.tile(np.arange(len(p)), len(sizes)), "pair": pair}
-        if level is None:
+        if not draws:
             columns |= {"p": grid_p, "loss": law.predict(grid_p, grid_n)}
         else:
-            band = law.band(
-                grid_p, grid_n, level=level, method=method, draws=draws, seed=seed + column
-            )
+            band = law.band(grid_p, grid_n, draws=draws, seed=column)
             columns |= {name: band[name].to_numpy() for name in ("p", "loss", "low", "high")}
         frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)

@@ -20,7 +20,7 @@ from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.fractions import form_curves, fractions, observed_frontier
 from mnmt_repro.papers.effects.scaling import PairFits
 
-BAND_LEVEL, BAND_DRAWS = 0.95, 300
+BAND_DRAWS = 300
 _EVERY, _DIGITS = 3, 4  # points of a curve that are drawn, and decimals of a loss, for small pages
 
 
@@ -53,7 +53,7 @@ def frontier_chart(
         raise InputError(f"a frontier is drawn for two pairs, got {', '.join(laws)}")
     first, second = sorted(laws)
     seen = observed_frontier(points)
-    predicted = frontier(laws, sorted(seen["n"].unique()), level=BAND_LEVEL, draws=BAND_DRAWS)
+    predicted = frontier(laws, sorted(seen["n"].unique()), draws=BAND_DRAWS)
     edges = predicted.pivot(
         index=["n", "point"], columns="pair", values=["loss", "low", "high"]
     ).reset_index()
