@@ -60,13 +60,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
                 f"{other}: made of translations with {in_words(made)}, not with "
                 f"{in_words(about['settings'])}; decode with the same settings"
             )
-    path = folder / file_name(about["run_id"], about["scorer"])
-    return write_once(
-        path,
-        content,
-        refusal=f"run {about['run_id']} is decoded already; scores are never replaced (remove the "
-        "file to make them again)",
-    )
+    return write_once(folder / file_name(about["run_id"], about["scorer"]), content)
 
 
 def _read(path: Path) -> dict[str, Any]:

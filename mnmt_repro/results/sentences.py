@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, results_root
+from mnmt_repro.results.files import STORED, Root, results_root
 
 _FOLDER = "sentences"
 STEP = 2.0**-10
@@ -93,10 +93,7 @@ def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = N
         return path
     stored = _arrays(path)
     if not all(np.array_equal(array, stored.get(name, [])) for name, array in arrays.items()):
-        raise InputError(
-            f"{path}: the sentence losses of this run are stored already; they are never replaced "
-            "(remove the file to make them again)"
-        )
+        raise InputError(f"{path}: {STORED}")
     return path
 
 
