@@ -31,9 +31,9 @@ def effective_fraction(
     ----------
     fit : from `fit_joint_law`, with the single pair (p = 1), or from `fit_fraction`
     method, draws
-        Of the 95 % interval, as in `LawFit.interval`: ``"t"`` carries the covariance of the joint law
-        over to log f; the others take percentiles of refits, as the laws of Eq. 12 and 13 always
-        do.
+        Of the 95 % interval, as in `LawFit.interval`. ``"t"`` carries the covariance of the joint
+        law over to log f. The others take percentiles of refits, as the laws of Eq. 12 and 13
+        always do.
 
     Returns
     -------
