@@ -115,13 +115,13 @@ class Processes:
             register_fsdp_forward_method(network, name)
         return network
 
-    def told(self, value: Any) -> Any:
-        """What the first process says, where all join; else the own value."""
+    def of_first(self, value: Any) -> Any:
+        """The value of the first process, where all join; else the own value."""
         if not self.shard:
             return value
-        held = [value]
-        dist.broadcast_object_list(held)
-        return held[0]
+        values = [value]
+        dist.broadcast_object_list(values)
+        return values[0]
 
     def mean(self, value: Tensor) -> float:
         """Of a scalar, over the processes."""
