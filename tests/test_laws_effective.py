@@ -66,14 +66,14 @@ def test_interval_is_the_delta_method_on_log_f() -> None:
         ]
     )
     variance = gradient @ np.array(fit.covariance) @ gradient
-    half = fit.t_quantile(0.95) * math.sqrt(variance)
+    half = fit.t_quantile * math.sqrt(variance)
     assert math.log(table.f_high[0] / table.f[0]) == pytest.approx(half, rel=1e-4)
     assert table.f_low.iloc[-1] == table.f_high.iloc[-1] == 1.0
 
 
 def test_intervals_cover_the_truth() -> None:
     inside = {"t": 0, "residual": 0, "direct": 0}
-    for seed in range(60):
+    for seed in range(25):
         frame = grid()
         frame["cross_entropy"] += 0.015 * np.random.default_rng(seed).standard_normal(len(frame))
         fit = fit_joint_law(frame)
@@ -84,7 +84,7 @@ def test_intervals_cover_the_truth() -> None:
             single_of(frame), frame[(frame.p == 0.3) & (frame.n_non_embedding == 33e3)], draws=300
         ).iloc[0]
         inside["direct"] += row.f_low <= 0.4 <= row.f_high
-    assert all(51 <= count <= 60 for count in inside.values()), inside  # 57 expected at 95 %
+    assert all(20 <= count <= 25 for count in inside.values()), inside  # 24 expected at 95 %
 
 
 def test_slope_of_the_fraction_finds_a_drift_and_nothing_else() -> None:

@@ -78,7 +78,6 @@ def test_summary_by_hand_and_rows_without_prediction_are_counted() -> None:
     )
     summary = error_summary(table)
     assert summary["rmse"] == pytest.approx(math.sqrt((0.09 + 0.16) / 2))
-    assert summary["inside"] == pytest.approx(0.3)
     assert summary["mean_relative"] == pytest.approx((0.15 + 0.1) / 2)
     assert summary["missing"] == 1
 

@@ -18,7 +18,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     """Read any SentencePiece model, and give its pieces our order.
 
     Text is cut into the same pieces as before; only their ids change. Padding, end, unknown and
-    start, which are told by what the model says of them and not by where they stand, come first,
+    start, which the model's settings name wherever they stand, come first,
     those that it lacks are added, and a tag for each language follows.
 
     Parameters

@@ -92,7 +92,7 @@ def parse_spec(text: str) -> BitextSpec:
     Raises
     ------
     InputError
-        If the description cannot be understood; how to write it is told.
+        If the description cannot be understood; the message says how to write it.
     """
     pair, equals, rest = text.partition("=")
     if not equals or not rest:

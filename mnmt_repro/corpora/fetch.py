@@ -38,8 +38,8 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
     Raises
     ------
     InputError
-        If it cannot be downloaded; what to do instead is told. Nothing is left under the file's
-        name.
+        If it cannot be downloaded; the message says what to do instead. Nothing is left under the
+        file's name.
     """
     path = locate(file)
     folder = cache_root() / Path(file.path).parent

@@ -156,16 +156,16 @@ class Vocabulary:
     @cached_property
     def never(self) -> tuple[int, ...]:
         """Ids that no translation may hold: special and unused ones but the end, and tags."""
-        found, tags = self.processor, {tag(language) for language in self.languages}
+        known, tags = self.processor, {tag(language) for language in self.languages}
         return tuple(
             i
             for i in range(len(self))
             if i != EOS
             and (
-                found.is_control(i)
-                or found.is_unknown(i)
-                or found.is_unused(i)
-                or found.id_to_piece(i) in tags
+                known.is_control(i)
+                or known.is_unknown(i)
+                or known.is_unused(i)
+                or known.id_to_piece(i) in tags
             )
         )
 

@@ -13,8 +13,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, vector
 from mnmt_repro.laws.fraction import FractionFit
 
-MOST_PAIRS = 6
-"""Of which a lattice is made; its points grow with the factorial of their number."""
+STEPS = {2: 100, 3: 40, 4: 20, 5: 13, 6: 14}
+"""Of a lattice by its number of pairs; of more pairs, three more than pairs, or it grows large."""
 
 
 def frontier(
@@ -25,8 +25,8 @@ def frontier(
 ) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
-    Mixtures are 99 even steps for two pairs, a lattice of some hundred to a few thousand for up to
-    six, and 3,000 drawn evenly for more; all give every pair a share.
+    Mixtures are 99 even steps for two pairs, and a lattice of some hundred to a few thousand for
+    more; all give every pair a share.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def frontier(
     """
     pairs = checked_pairs(laws)
     sizes = vector("n", np.atleast_1d(n), positive=True)
-    mixtures = lattice(len(pairs)) if len(pairs) <= MOST_PAIRS else drawn(len(pairs))
+    mixtures = lattice(len(pairs))
     frames = []
     for column, pair in enumerate(pairs):
         law, p = laws[pair], mixtures[:, column]
@@ -72,15 +72,10 @@ def lattice(pairs: int, steps: int | None = None) -> Array:
     >>> lattice(2, 4).tolist()
     [[0.25, 0.75], [0.5, 0.5], [0.75, 0.25]]
     """
-    steps = steps or {2: 100, 3: 40, 4: 20}.get(pairs, pairs + 8)
+    steps = steps or STEPS.get(pairs, pairs + 3)
     cuts = np.array(list(itertools.combinations(range(1, steps), pairs - 1)))
     ends = np.column_stack([np.zeros(len(cuts)), cuts, np.full(len(cuts), steps)])
     return np.diff(ends, axis=1) / steps
-
-
-def drawn(pairs: int, points: int = 3_000) -> Array:
-    """Mixtures spread evenly over all of `pairs` pairs, the same at every call: (points, pairs)."""
-    return np.random.default_rng(0).dirichlet(np.ones(pairs), points)
 
 
 def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:

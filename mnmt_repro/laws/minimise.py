@@ -154,9 +154,9 @@ def least(attempts: Sequence[Minimum], problems: int) -> Minimum:
 
     An attempt may also hold several starts: all problems from one, then all from the next.
     """
-    found = joined(attempts)
-    best = found.objective.reshape(-1, problems).argmin(0) * problems + np.arange(problems)
-    return Minimum(**{name: part[best] for name, part in vars(found).items()})
+    every = joined(attempts)
+    best = every.objective.reshape(-1, problems).argmin(0) * problems + np.arange(problems)
+    return Minimum(**{name: part[best] for name, part in vars(every).items()})
 
 
 def _derivatives(

@@ -15,7 +15,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
+from mnmt_repro.laws.frontier import checked_pairs, lattice
 from mnmt_repro.laws.law import runs_alone
 from mnmt_repro.laws.uncertainty import percentiles
 
@@ -106,7 +106,6 @@ def recommend_weights(
     preference: Preference,
     *,
     draws: int = 500,
-    seed: int = 0,
 ) -> Recommendation:
     """Find the mixture that serves a preference best at one model size.
 
@@ -118,7 +117,7 @@ def recommend_weights(
     laws : dict of pair to FractionFit, at least two
     n : model size, in the unit of the laws
     preference : `Importance`, `Floor` or `EqualRegret`
-    draws, seed : of the interval of the losses
+    draws : refits of the laws, of which the intervals are made
 
     Returns
     -------
@@ -165,7 +164,7 @@ def recommend_weights(
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
         _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
-    refits = _refits(laws, pairs, draws, seed)
+    refits = _refits(laws, pairs, draws)
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
     each = _best_of_each(laws, refits, n, preference, sign, halvings)
     table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
@@ -205,12 +204,10 @@ def _refusal(
         )
 
 
-def _refits(
-    laws: Mapping[str, FractionFit], pairs: list[str], draws: int, seed: int
-) -> dict[str, Array]:
+def _refits(laws: Mapping[str, FractionFit], pairs: list[str], draws: int) -> dict[str, Array]:
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
-        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=seed + i).values
+        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).values
         if laws[pair].spare > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)
@@ -312,10 +309,8 @@ def _importance(pairs: list[str], preference: Importance) -> Array:
 
 
 def _closed_lattice(pairs: int) -> Array:
-    """Mixtures in even steps, zero shares included; of many pairs the corners and some between."""
-    if pairs > MOST_PAIRS:
-        return np.vstack([np.eye(pairs), np.full((1, pairs), 1 / pairs), drawn(pairs)])
-    steps = {2: 400, 3: 60, 4: 24}.get(pairs, 8)
+    """Mixtures in even steps, zero shares included."""
+    steps = {2: 400, 3: 60, 4: 24, 5: 8, 6: 8}.get(pairs, 3)
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 
 
