@@ -147,21 +147,6 @@ def test_batched_and_cached_equals_plain(shape: str, beam: int) -> None:
     assert len(lengths) > 3  # sentences end at different steps, so rows of the cache move
 
 
-def test_a_beam_of_one_is_greedy() -> None:
-    model = make_model("t5", vocab_size=14, seed=3).eval()
-    source = ragged_source(14)[-1:]
-    tokens: list[int] = []
-    with torch.no_grad():
-        while len(tokens) < 6:
-            scores = model(source, torch.tensor([[BOS, *tokens]]))[0, -1]
-            scores[[PAD, BOS]] = -torch.inf
-            if (piece := int(scores.argmax())) == EOS:
-                break
-            tokens.append(piece)
-    config = SearchConfig(beam=1, max_ratio=0, max_extra=6)
-    assert best_first(beam_search(model, source, BOS, config)[0]) == [tuple(tokens)]
-
-
 def test_the_longest_length_and_what_is_forbidden() -> None:
     model = make_model("t5", vocab_size=14)
     with torch.no_grad():
@@ -174,13 +159,6 @@ def test_the_longest_length_and_what_is_forbidden() -> None:
         for tokens in best_first(hypotheses):
             assert len(tokens) <= int(0.5 * (row + 2)) + 1
             assert set(tokens) <= set(range(7, 14))
-
-
-def test_nothing_but_the_end_leaves_an_empty_translation() -> None:
-    model = make_model("t5", vocab_size=6)
-    config = SearchConfig(beam=4, max_ratio=0, max_extra=0)
-    for hypotheses in beam_search(model, ragged_source(6), BOS, config):
-        assert best_first(hypotheses) == [()]
 
 
 def test_a_model_without_finite_scores_is_an_error() -> None:
@@ -197,15 +175,6 @@ def test_dropout_is_off_while_searching_and_as_before_afterwards(training: bool)
     source = ragged_source(14)
     assert beam_search(model, source, BOS) == beam_search(model, source, BOS)
     assert model.training is training
-
-
-@pytest.mark.parametrize(
-    "field, value",
-    [("beam", 0), ("length_penalty", -1.0), ("max_ratio", float("nan")), ("max_extra", -1)],
-)
-def test_a_field_out_of_range_is_named(field: str, value: float) -> None:
-    with pytest.raises(InputError, match=field):
-        SearchConfig(**{field: value})  # type: ignore[arg-type]
 
 
 # --- many sentences -----------------------------------------------------------------------------

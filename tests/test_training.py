@@ -93,12 +93,8 @@ def test_validations_are_spaced_evenly_in_log_tokens() -> None:
     ("options", "message"),
     [
         ({}, "either as target_tokens or as steps"),
-        ({"steps": 0}, "steps must be at least 1"),
         ({"steps": 1, "learning_rate": math.nan}, "learning_rate must be a number, got nan"),
-        ({"steps": 1, "clip_norm": 0.0}, "clip_norm must be above 0"),
         ({"steps": 1, "label_smoothing": 1.0}, "label_smoothing must be at least 0 and below 1"),
-        ({"steps": 1, "decay_share": 1.0}, "decay_share must be at least 0 and below 1"),
-        ({"steps": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
         ({"steps": 1, "optimiser": "sgd"}, "optimiser must be one of adafactor, adamw"),
     ],
 )

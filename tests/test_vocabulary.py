@@ -75,19 +75,6 @@ def test_a_vocabulary_smaller_than_its_required_pieces_is_refused() -> None:
     VocabularyConfig(pieces=263, languages=("eng", "deu"))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"temperature": 0.0}, "temperature must be above 0"),
-        ({"character_coverage": 1.5}, "character_coverage must be above 0 and at most 1"),
-        ({"sentences": 0}, "sentences must be at least 1"),
-    ],
-)
-def test_impossible_settings_are_refused(options: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        VocabularyConfig(pieces=400, languages=("eng",), **options)
-
-
 def test_more_pieces_than_the_text_holds_are_refused() -> None:
     config = VocabularyConfig(pieces=30_000, languages=("eng", "deu"))
     with pytest.raises(InputError, match="--pieces 30000: this text gives at most [1-9]"):
