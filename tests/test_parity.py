@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,8 +9,8 @@ import torch
 import transformers
 from torch import Tensor
 
-from mnmt_repro.interchange import from_m2m100, from_t5, m2m100_ids
-from mnmt_repro.model import Transformer
+from mnmt_repro.interchange import from_transformers
+from mnmt_repro.interchange.weights import M2M100_SPECIAL
 
 T5_SHAPES: dict[str, dict[str, Any]] = {
     "narrow": dict(d_model=16, d_kv=8, d_ff=24, num_layers=1, num_heads=2),
@@ -81,30 +80,25 @@ def sentences(padded: bool) -> tuple[Tensor, Tensor, Tensor]:
     return source, torch.cat([start, target[:, :-1]], 1), target
 
 
-def compare(
-    theirs: Any,
-    convert: Callable[[dict[str, Any], dict[str, Tensor]], Transformer],
-    ids: Callable[[Tensor], Tensor],
-    rows: Callable[[Tensor], Tensor],
-    padded: bool,
-) -> None:
-    """Same loss, logits and gradients; `ids` gives their ids, `rows` puts their pieces in order."""
+def compare(theirs: Any, rows: Tensor, padded: bool) -> None:
+    """Same loss, logits and gradients; `rows` has their id of each of our pieces."""
     source, target_in, target = sentences(padded)
     real = target != 0
     output = theirs(
-        input_ids=ids(source),
+        input_ids=rows[source],
         attention_mask=(source != 0).long(),
-        decoder_input_ids=ids(target_in),
-        labels=ids(target).masked_fill(~real, -100),
+        decoder_input_ids=rows[target_in],
+        labels=rows[target].masked_fill(~real, -100),
     )
     output.loss.backward()
     weights = dict(theirs.named_parameters())
-    ours = convert(theirs.config.to_dict(), {k: v.detach() for k, v in weights.items()}).eval()
+    config = theirs.config.to_dict()
+    ours = from_transformers(config, {k: v.detach() for k, v in weights.items()}).eval()
     # The gradients, taken for weights, fill a second model of ours: name by name to compare with.
-    gradients = convert(theirs.config.to_dict(), {k: v.grad for k, v in weights.items()})
+    gradients = from_transformers(config, {k: v.grad for k, v in weights.items()})
 
     logits = ours(source, target_in)
-    torch.testing.assert_close(logits[real], rows(output.logits)[real], **TOLERANCE)
+    torch.testing.assert_close(logits[real], output.logits[..., rows][real], **TOLERANCE)
     loss = ours.loss(source, target_in, target) / real.sum()
     torch.testing.assert_close(loss, output.loss, **TOLERANCE)
     loss.backward()
@@ -119,14 +113,15 @@ def compare(
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("shape", T5_SHAPES)
 def test_t5(shape: str, padded: bool) -> None:
-    compare(make_t5(shape), from_t5, lambda ids: ids, lambda logits: logits, padded)
+    compare(make_t5(shape), torch.arange(VOCABULARY), padded)
 
 
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("shape", M2M_SHAPES)
 def test_m2m100(shape: str, padded: bool) -> None:
-    order = m2m100_ids(torch.arange(VOCABULARY))
-    compare(make_m2m100(shape), from_m2m100, m2m100_ids, lambda logits: logits[..., order], padded)
+    rows = torch.arange(VOCABULARY)
+    rows[:4] = torch.tensor(M2M100_SPECIAL)
+    compare(make_m2m100(shape), rows, padded)
 
 
 def test_long_sentences_reach_the_far_buckets_of_t5() -> None:
@@ -136,5 +131,7 @@ def test_long_sentences_reach_the_far_buckets_of_t5() -> None:
     target = torch.randint(4, VOCABULARY, (2, 290), generator=generator)
     with torch.no_grad():
         expected = theirs(input_ids=source, decoder_input_ids=target).logits
-        found = from_t5(theirs.config.to_dict(), theirs.state_dict()).eval()(source, target)
+        found = from_transformers(theirs.config.to_dict(), theirs.state_dict()).eval()(
+            source, target
+        )
     torch.testing.assert_close(found, expected, **TOLERANCE)

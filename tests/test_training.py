@@ -53,16 +53,6 @@ def run(folder: Path, config: TrainingConfig, data=None, mixture=EVEN, model=Non
     )  # fmt: skip
 
 
-def test_schedule_by_hand() -> None:
-    config = adamw(learning_rate=0.8, warmup_steps=4, steps=100)
-    # Linear to 0.8 at step 4, then 0.8 * sqrt(4 / step).
-    assert [config.rate(step) for step in (1, 2, 4, 16, 100)] == pytest.approx(
-        [0.2, 0.4, 0.8, 0.4, 0.16]
-    )
-    none = adamw(learning_rate=0.8, warmup_steps=0, steps=100)
-    assert [none.rate(step) for step in (1, 4, 64)] == pytest.approx([0.8, 0.4, 0.1])
-
-
 @pytest.mark.parametrize(
     ("behind", "rates"),
     [(0, [0.2, 0.4, 0.6]), (3, [0.8, 0.8 * 0.8**0.5, 0.8 * (2 / 3) ** 0.5]), (None, [0.8] * 3)],
@@ -292,13 +282,6 @@ def test_the_decay_follows_target_tokens_where_the_budget_does() -> None:
     assert config.decays(step=9, target_tokens=701)
     assert config.decay(config.share_spent(9, 850)) == pytest.approx(0.5)
     assert not adamw(target_tokens=1000).decays(step=9, target_tokens=999)
-
-
-def test_settings_leave_out_new_fields_at_their_defaults() -> None:
-    assert "decay_share" not in adamw(steps=5).settings()
-    decayed = adamw(steps=5, decay_share=0.3)
-    assert decayed.settings()["decay_share"] == 0.3
-    assert TrainingConfig(**decayed.settings()) == decayed
 
 
 @pytest.mark.parametrize("parts", [5, 40])  # 40: more than there are sentences

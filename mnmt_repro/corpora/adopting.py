@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.corpora.registry import is_language
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import SPECIAL, UNK, Vocabulary, tag, with_settings
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,11 +69,7 @@ def _adopted(model: ModelProto, languages: list[str]) -> Vocabulary:
     adopted.CopyFrom(model)
     del adopted.pieces[:]
     adopted.pieces.extend([*front, *tags, *others])
-    spec = adopted.trainer_spec
-    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD, EOS, UNK, BOS
-    spec.pad_piece, spec.eos_piece, spec.unk_piece, spec.bos_piece = SPECIAL
-    spec.vocab_size = len(adopted.pieces)
-    return Vocabulary(adopted.SerializeToString(deterministic=True))
+    return with_settings(adopted)
 
 
 def _special(model: ModelProto) -> set[int]:

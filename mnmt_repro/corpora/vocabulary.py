@@ -20,10 +20,16 @@ from mnmt_repro.typed_config import Count, Natural, Positive, Range, check, requ
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 PAD, EOS, UNK, BOS = 0, 1, 2, 3
 SPECIAL = ("<pad>", "</s>", "<unk>", "<s>")
 SPACE = "\u2581"  # SentencePiece's mark for a space
+SETTINGS = {
+    **{f"{role}_id": i for i, role in enumerate(("pad", "eos", "unk", "bos"))},
+    **{f"{role}_piece": SPECIAL[i] for i, role in enumerate(("pad", "eos", "unk", "bos"))},
+}
+"""SentencePiece's settings of the special pieces."""
 BYTES = 256
 
 
@@ -238,16 +244,17 @@ def train_vocabulary(
             character_coverage=config.character_coverage,
             byte_fallback=True,
             user_defined_symbols=[tag(language) for language in config.languages],
-            pad_id=PAD,
-            eos_id=EOS,
-            unk_id=UNK,
-            bos_id=BOS,
-            pad_piece=SPECIAL[PAD],
-            eos_piece=SPECIAL[EOS],
-            unk_piece=SPECIAL[UNK],
-            bos_piece=SPECIAL[BOS],
+            **SETTINGS,
         )
     )
+
+
+def with_settings(model: ModelProto, start: str = SPECIAL[BOS]) -> Vocabulary:
+    """A vocabulary of a model whose first pieces are ours; its settings then say so."""
+    for name, value in {**SETTINGS, "bos_piece": start}.items():
+        setattr(model.trainer_spec, name, value)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    return Vocabulary(model.SerializeToString(deterministic=True))
 
 
 def learn_pieces(lines: Iterable[str], pieces: int, **settings: Any) -> bytes:

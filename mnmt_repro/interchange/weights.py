@@ -301,15 +301,13 @@ def front_rows(special: Sequence[int], rows: int) -> np.ndarray:
     return order
 
 
-def fill(
-    shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray | None = None
-) -> Transformer:
+def fill(shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray) -> Transformer:
     """Build our model with these weights; `order` has the row of each of our ids."""
     model = Transformer(shape)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
             tensor.copy_(weights[name])
-            if name in TABLES and order is not None:
+            if name in TABLES:
                 moved = np.flatnonzero(order != np.arange(len(order)))
                 tensor[torch.from_numpy(moved)] = weights[name][torch.from_numpy(order[moved])].to(
                     tensor.dtype
@@ -317,47 +315,22 @@ def fill(
     return model
 
 
-def from_t5(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """Our model with the weights of a `T5ForConditionalGeneration` of version 1.1, or of an mT5.
+def from_transformers(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """Our model with the weights of a T5 (version 1.1), an mT5 or an M2M-100 of `transformers`.
 
-    It takes what a model of `transformers` gives, `config.to_dict()` and `state_dict()`. Ids are
-    the same in both (padding 0, end 1). T5 starts its decoder with padding, id 0.
-
-    Raises
-    ------
-    InputError
-        When the model is not T5 v1.1, or a weight is missing or of another shape.
-    """
-    family: Family = "mt5" if config.get("model_type") == "mt5" else "t5"
-    shape = shape_of(Fields(config), family)
-    return fill(shape, Renamed(shape, weights))
-
-
-def from_m2m100(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """Our model with the weights of an `M2M100ForConditionalGeneration`.
-
-    The two number their special pieces differently; the embedding's first four rows are put in our
-    order, and `m2m100_ids` turns our ids into theirs. M2M-100 starts its decoder with the end of
-    sentence; the target's language tag follows.
+    It takes what a model there gives, `config.to_dict()` and `state_dict()`. M2M-100 numbers its
+    special pieces in another order (`M2M100_SPECIAL`); the first rows of its table are put in ours.
 
     Raises
     ------
     InputError
         When the model computes something else, or a weight is missing or of another shape.
     """
-    shape = shape_of(Fields(config), "m2m_100")
-    order = front_rows(M2M100_SPECIAL, shape.vocab_size)
-    return fill(shape, Renamed(shape, weights), order)
-
-
-def m2m100_ids(ids: Tensor) -> Tensor:
-    """M2M-100's ids of pieces that have the ids `ids` in our model.
-
-    >>> m2m100_ids(torch.tensor([0, 1, 2, 3, 4])).tolist()
-    [1, 2, 3, 0, 4]
-    """
-    special = torch.tensor(M2M100_SPECIAL, device=ids.device)
-    return torch.where(ids < len(special), special[ids.clamp_max(len(special) - 1)], ids)
+    fields = Fields(config)
+    family = family_of(fields)
+    shape = shape_of(fields, family)
+    special = M2M100_SPECIAL if family == "m2m_100" else ()
+    return fill(shape, Renamed(shape, weights), front_rows(special, shape.vocab_size))
 
 
 def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
