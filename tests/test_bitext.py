@@ -206,8 +206,6 @@ def test_bad_jsonl(tmp_path: Path, line: str, error: str) -> None:
 def test_sides_must_be_equally_long() -> None:
     with pytest.raises(InputError, match="2 source and 1 target"):
         Bitext(pair="eng-deu", source=["a", "b"], target=["a"])
-    with pytest.raises(InputError, match="1 domains for 2"):
-        Bitext(pair="eng-deu", source=["a", "b"], target=["a", "b"], domain=["x"])
 
 
 def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:

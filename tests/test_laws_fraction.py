@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
+from law_grids import WEIGHTS, grid
 from scipy.optimize import least_squares
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import effective_fraction, fit_fraction
 from mnmt_repro.laws.fraction import FractionLaw, fraction_of
-
-SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
-WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 
 
 def eq12(c1: float, c2: float, c3: float):
@@ -23,14 +20,6 @@ def eq12(c1: float, c2: float, c3: float):
 
 def eq13(c1: float):
     return lambda p: c1 * (p - 1) + 1
-
-
-def grid(f, noise: float = 0.0, seed: int = 0) -> pd.DataFrame:
-    rows = [(p, n, 60 * (f(p) * n) ** -0.3 + 1.1) for p in WEIGHTS for n in SIZES]
-    frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "cross_entropy"])
-    rng = np.random.default_rng(seed)
-    frame["cross_entropy"] *= 1 + noise * rng.standard_normal(len(frame))
-    return frame
 
 
 @pytest.mark.parametrize("c", [(0.4, 0.5, 1.5), (1.5, 0.9, 0.6), (0.1, 0.3, 2.0), (-0.3, 1.2, 0.8)])

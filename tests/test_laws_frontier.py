@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from law_grids import WEIGHTS
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -20,7 +21,6 @@ from mnmt_repro.laws import (
 from mnmt_repro.laws.frontier import lattice
 
 SIZES = np.geomspace(4e3, 1.2e5, 6)
-WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 
 
 def loss_of(p, n, beta=60.0, c=(0.4, 0.5, 1.5), l_inf=1.1):
@@ -261,7 +261,6 @@ def test_quality_is_raised_not_lowered() -> None:
         (Importance(by_pair={"eng-deu": 0.0, "eng-zho": 0.0}), "not all 0"),
         (Floor(pair="eng-xho", target=3.0), "eng-xho"),
         (Floor(pair="eng-deu", target=float("nan")), "target"),
-        ("fairness", "preference"),
     ],
 )
 def test_unusable_preferences_are_errors(two, preference, word) -> None:

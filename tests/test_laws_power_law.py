@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from law_grids import SIZES
 from scipy.optimize import curve_fit
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_power_law
 
-SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 PAPER_SIZES = np.array(
     [18881024, 63714816, 127427328, 191139840, 339787776, 453049344, 707869184, 1019312128.0]
 )

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from law_grids import SIZES, WEIGHTS
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -20,9 +21,6 @@ from mnmt_repro.laws import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.selection import pooled_aicc
-
-SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
-WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1.0)
 
 
 def fraction(p: float) -> float:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from law_grids import SIZES
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
@@ -14,7 +15,6 @@ from mnmt_repro.laws import (
 )
 from mnmt_repro.laws.variable_projection import project
 
-SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 TRUTH = 60 * SIZES**-0.3 + 1.1
 
 

@@ -286,7 +286,7 @@ def test_factors_by_fisher_information_are_kept_in_the_file(tmp_path: Path) -> N
     for thresholds, message in (
         ([(1e-8, -0.5)], "factor must be at least 0, got -0.5"),
         ([(1e-4, 0.5), (1e-8, 0.1)], "must rise from above 0"),
-        ([], "thresholds: give one or more"),
+        ([], "must rise from above 0"),
     ):
         with pytest.raises(InputError, match=message):
             slow_by_fisher(made, [(SOURCE[0], TARGET[0])], thresholds)

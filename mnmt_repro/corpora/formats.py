@@ -35,7 +35,7 @@ class Bitext:
     Raises
     ------
     InputError
-        If the sides, or the domains, are not equally long.
+        If the sides are not equally long.
     """
 
     pair: str
@@ -50,11 +50,6 @@ class Bitext:
             raise InputError(
                 f"{self.origin or self.pair}: {len(self.source)} source and {len(self.target)} "
                 "target sentences; the two sides must be equally long"
-            )
-        if self.domain is not None and len(self.domain) != len(self.source):
-            raise InputError(
-                f"{self.origin or self.pair}: {len(self.domain)} domains for "
-                f"{len(self.source)} sentences"
             )
 
     def __len__(self) -> int:

@@ -204,8 +204,6 @@ class LawFit(Generic[L_co]):
         """
         if not self.identified:
             raise InputError(f"no draws of a law that is not identified: {self.reason}")
-        if draws < 1:
-            raise InputError(f"draws: {draws}; give 1 or more")
         if method == "perturbation":
             losses = uncertainty.perturbed(self.loss, draws, seed)
         elif method == "residual":

@@ -285,8 +285,6 @@ def _check(pairs: list[str], preference: Preference) -> None:
             raise InputError(f"floor: of {preference.pair}; there are {', '.join(pairs)}")
         if not np.isfinite(preference.target):
             raise InputError(f"floor: target {preference.target}; give a number")
-    elif not isinstance(preference, EqualRegret):
-        raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
 
 
 def _check_reached(floor: Floor, reached: float, sign: float) -> None:

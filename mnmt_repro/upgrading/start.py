@@ -123,9 +123,7 @@ def slow_by_fisher(
         When there are none, or they do not rise from above 0, a factor is negative, or there is
         no sentence.
     """
-    if not thresholds:
-        raise InputError("thresholds: give one or more")
-    values, gammas = zip(*thresholds, strict=True)
+    values, gammas = ([each[i] for each in thresholds] for i in (0, 1))
     for gamma in gammas:
         check_gamma(gamma)
     groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
