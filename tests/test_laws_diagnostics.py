@@ -60,9 +60,9 @@ def test_two_sizes_are_too_few_to_tell() -> None:
     fit = fit_joint_law(frame[frame["n"].isin(SIZES[[0, 7]])], **OF)
     assert fit.identified
     found = lack_of_fit(fit)
-    assert found.test == "none" and "too few sizes to tell" in found.words and not found.fault
+    assert found.test == "none" and "too few sizes for a test" in found.words and not found.fault
     exact = lack_of_fit(fit_power_law(SIZES[:3], [5.0, 4.0, 3.5]))
-    assert exact.test == "none" and "too few rows to tell" in exact.words
+    assert exact.test == "none" and "too few rows for a test" in exact.words
 
 
 @pytest.mark.parametrize("errors", ["absolute", "relative"])

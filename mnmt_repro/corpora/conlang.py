@@ -139,7 +139,7 @@ class ConlangConfig:
 
     @property
     def relations(self) -> list[tuple[tuple[str, ...], float]]:
-        """The families with their similarity; each other language is a family of its own."""
+        """The families with their similarity. Each other language is a family by itself."""
         families = self.families or ()
         lone = [((name,), 0.0) for name in self.languages if name not in sum(families, ())]
         return [*((family, self.similarity) for family in families), *lone]
@@ -421,7 +421,7 @@ class Conlang:
 
 
 def _philox(seed: int, *names: str, block: int = 0) -> np.random.Philox:
-    """A random stream of its own for each seed, name and block."""
+    """A separate random stream for each seed, name and block."""
     text = "\0".join((str(seed), *names))
     key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
     return np.random.Philox(key=key, counter=block << 64)

@@ -78,7 +78,7 @@ class VocabularyConfig:
 class Vocabulary:
     """A trained SentencePiece model with fixed special ids: pad 0, end 1, unknown 2, start 3.
 
-    Models of other programs need not have a start of their own (see `interchange.pieces`). Their
+    Models of other programs may lack a start piece (see `interchange.pieces`). Their
     file then says in `bos_piece` which of the other three special pieces the decoder starts with.
     """
 
@@ -287,7 +287,7 @@ def learn_pieces(lines: Iterable[str], pieces: int, **settings: Any) -> bytes:
             **settings,
         )
     except RuntimeError as error:
-        why = f"SentencePiece could not learn so many from this text: {error}"
+        why = f"SentencePiece could not learn them from this text: {error}"
         if most := re.search(r"<= (\d+)", str(error)):
             why = f"this text gives at most {most[1]}, so give that number"
         elif least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):

@@ -64,9 +64,9 @@ def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
     if not fit.identified:
         return LackOfFit(test="none", words="the law is not identified")
     if len(np.unique(rows[:, -1])) < 3:
-        return LackOfFit(test="none", words="too few sizes to tell: any two lie on a law")
+        return LackOfFit(test="none", words="too few sizes for a test: any two lie on a law")
     if fit.degrees_of_freedom < 1:
-        return LackOfFit(test="none", words="too few rows to tell: there are as many parameters")
+        return LackOfFit(test="none", words="too few rows for a test: there are as many parameters")
     _, cell = np.unique(rows, axis=0, return_inverse=True)
     cell = cell.ravel()
     cells = int(cell.max()) + 1
@@ -96,9 +96,9 @@ def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
         return LackOfFit(test="none", words="the residuals are rounding")
     lines = _lines(fit)
     seen = count_runs(residual, lines)
-    # A fitted curve makes its own residuals change sign, so the textbook distribution of runs,
-    # which is of independent signs, would expect too few. Refits to the law with noise know better.
-    # Rows of one run have one sign by their common error, which is no curvature.
+    # The textbook distribution of runs assumes independent signs. Residuals of a fitted curve change
+    # sign more often, so the distribution is simulated by refits to the law with noise. Rows of one
+    # run share an error and so a sign, which is no curvature.
     noise = np.random.default_rng(seed).standard_normal((draws, len(residual)))
     if fit.runs and fit.spare > 0:
         losses = fit.draws("runs", draws=draws, seed=seed).losses

@@ -329,7 +329,7 @@ class LawFit(Generic[L_co]):
         )
 
     def notes(self) -> list[str]:
-        """What to know beside the parameters: R², why not identified, bounds, rows left out."""
+        """Notes on the fit: R², why it is not identified, bounds, rows left out."""
         notes = [f"{type(self.law).__name__}: {self.observations} rows, R² {self.r2:.4f}"]
         notes += [] if self.identified else [f"not identified: {self.reason}"]
         notes += ["bounds active: " + ", ".join(self.active_bounds)] if self.active_bounds else []

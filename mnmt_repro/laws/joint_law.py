@@ -148,7 +148,7 @@ def fit_joint_law(
         Whose squares are least: those of the errors, or of their share of the loss. Where losses
         fall to a fraction of the largest, absolute errors leave the law to the worst models.
     by : column name
-        Each of its values has a multiplier of its own. Other than ``"p"`` where the mixture of
+        Each of its values has its own multiplier. Other than ``"p"`` where the mixture of
         several pairs or domains is not one number; its values are then taken as names. A column
         ``p`` is not needed then; where there is one, rows with p = 0 are an error.
     groups : column name, optional
@@ -266,7 +266,7 @@ def grouped_rows(
     if by == "p":
         return pair_rows(frame, n, loss)
     columns(frame, [by])
-    # The column may be one of which a law reads one value only, were it not told apart here.
+    # The column may be one of `OF_ONE`, of which `pair_rows` would refuse several values.
     others = frame.drop(columns=by)
     rows, _ = pair_rows(others if "p" in frame.columns else others.assign(p=1.0), n, loss)
     if zero := len(frame) - len(rows):

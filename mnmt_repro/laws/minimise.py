@@ -150,7 +150,7 @@ def joined(parts: Sequence[Minimum]) -> Minimum:
 
 
 def least(attempts: Sequence[Minimum], problems: int) -> Minimum:
-    """Keep the best attempt at each of so many problems; each attempt is at all of them, in order.
+    """Keep the best attempt at each problem; each attempt is at all `problems`, in order.
 
     An attempt may also hold several starts: all problems from one, then all from the next.
     """

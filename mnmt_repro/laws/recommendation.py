@@ -57,7 +57,7 @@ class Floor:
 
 @dataclass(frozen=True, kw_only=True)
 class EqualRegret:
-    """Every pair gives up as much against a model of its own of the same size.
+    """Every pair gives up as much against a model of the same size for this pair alone.
 
     Regret is the loss in the mixture less the loss at p = 1.
     """

@@ -124,7 +124,7 @@ def pooled_aicc(fits: Sequence[LawFit[Any]]) -> float:
     Parameters
     ----------
     fits
-        One law of all rows, such as the joint one, or one a weight, each with rows of its own.
+        One law of all rows, such as the joint one, or one law for the rows of each weight.
     """
     rss, rows = sum(fit.rss for fit in fits), sum(fit.observations for fit in fits)
     k = sum(fit.free_parameters for fit in fits) + 1

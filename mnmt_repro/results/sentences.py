@@ -39,7 +39,7 @@ class SentenceLosses:
         Pair -> (sentences,): summed loss and number of target tokens of each sentence, in the order
         of the test set.
     most
-        Sentences of a test set at most; of a larger one, so many spread evenly over it.
+        Most sentences of a test set. From a larger one, this number is spread evenly over it.
     """
 
     run_id: str

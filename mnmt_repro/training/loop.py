@@ -490,7 +490,7 @@ def _resume(path: Path, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer
 
 
 def _restore_log(path: Path, progress: Progress) -> None:
-    """Leave in the log what the checkpoint knows: a resumed run writes all else again."""
+    """Cut the log to the points of the checkpoint: a resumed run writes the later ones again."""
     content = "".join(json.dumps(point) + "\n" for point in progress.curve).encode()
     if path.exists() and path.read_bytes() != content:
         write_bytes(path, content)

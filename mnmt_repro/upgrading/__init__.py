@@ -21,7 +21,7 @@ Appendix D, Figure 6 right         `analyses`: the distribution of Fisher inform
 `config` needs no torch. `mnmt-repro upgrade` is the command; in Python, of a model
 that another program has trained (`interchange` reads five families). Here its tables have
 a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new vocabulary is one of
-`mnmt-repro data vocabulary`, of which `vocabulary.meanings` tells the pieces.
+`mnmt-repro data vocabulary`, and `vocabulary.meanings` gives the meaning of its pieces.
 
 >>> from mnmt_repro.architecture import ModelConfig
 >>> from mnmt_repro.model import Transformer
