@@ -131,4 +131,3 @@ def test_coefficients_of_figure_4() -> None:
     row = table[(table.p == 0.3) & (table.parameter == "alpha")].iloc[0]
     assert row["value"] == fits[0.3].alpha
     assert row["std"] == fits[0.3].draws("perturbation", draws=500).spread()["alpha"]
-    assert coefficients(fits, method="t")["std"].iloc[0] == fits[0.05].stderr["alpha"]

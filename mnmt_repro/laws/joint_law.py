@@ -26,7 +26,6 @@ from mnmt_repro.laws.checks import (
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.law import MOST_FRACTION, runs_alone
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, check_direction, fit_power_law
-from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
@@ -210,21 +209,14 @@ def fit_per_weight_laws(
     }
 
 
-def coefficients(
-    fits: Mapping[float, PowerLawFit],
-    *,
-    method: Method = "perturbation",
-    draws: int = 10_000,
-    seed: int = 0,
-) -> pd.DataFrame:
+def coefficients(fits: Mapping[float, PowerLawFit], *, draws: int = 10_000) -> pd.DataFrame:
     """Tabulate the coefficients of per-weight laws with their standard deviations (Figure 4).
 
     Parameters
     ----------
     fits : from `fit_per_weight_laws`
-    method, draws, seed : of the standard deviation, which is half the central 68 % of refits
-        (`uncertainty.robust_sd`); the paper's is ``"perturbation"``, and ``"t"`` takes the standard
-        error of the fit
+    draws : number of refits to losses with the paper's noise (``"perturbation"``), of which half
+        the central 68 % is the standard deviation (`uncertainty.robust_sd`)
 
     Returns
     -------
@@ -236,10 +228,8 @@ def coefficients(
     for p, fit in fits.items():
         if not fit.identified:
             std = dict.fromkeys(fit.names, math.nan)
-        elif method == "t":
-            std = fit.stderr
         else:
-            std = fit.draws(method, draws=draws, seed=seed).spread()
+            std = fit.draws("perturbation", draws=draws).spread()
         table = {"p": p, "parameter": fit.names, "value": fit.values}
         held = [name in fit.held for name in fit.names]
         parts.append(
