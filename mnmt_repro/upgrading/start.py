@@ -123,7 +123,8 @@ def slow_by_fisher(
         When there are none, or they do not rise from above 0, a factor is negative, or there is
         no sentence.
     """
-    values, gammas = ([each[i] for each in thresholds] for i in (0, 1))
+    values = [value for value, _ in thresholds]
+    gammas = [gamma for _, gamma in thresholds]
     for gamma in gammas:
         check_gamma(gamma)
     groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
