@@ -41,6 +41,27 @@ _T5_BLOCKS = {  # in the order of a decoder layer: our name, then theirs with th
     "cross": ("EncDecAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
     "feed_forward": ("DenseReluDense", {"gate": "wi_0", "up": "wi_1", "out": "wo"}),
 }
+_T5_SIZES = {  # our fields, and theirs
+    "vocab_size": "vocab_size",
+    "d_model": "d_model",
+    "d_ff": "d_ff",
+    "heads": "num_heads",
+    "head_dim": "d_kv",
+    "encoder_layers": "num_layers",
+    "decoder_layers": "num_decoder_layers",
+    "relative_buckets": "relative_attention_num_buckets",
+    "relative_max_distance": "relative_attention_max_distance",
+}
+_M2M100_SIZES = {  # theirs, and ours
+    "vocab_size": "vocab_size",
+    "d_model": "d_model",
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "encoder_attention_heads": "heads",
+    "decoder_attention_heads": "heads",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+}
 
 
 @dataclass(frozen=True)
@@ -124,21 +145,13 @@ def _t5_shape(config: Fields, family: Family) -> ModelConfig:
             f"{config.file}: this is the first T5, which scales its outputs; only version 1.1 can "
             "be read, whose field 'tie_word_embeddings' is false"
         )
-    layers = config.count("num_layers")
+    usual: dict[str, int] = {"relative_buckets": 32, "relative_max_distance": 128}
+    usual["decoder_layers"] = config.count("num_layers")
+    sizes: dict[str, Any] = {
+        ours: config.count(theirs, usual.get(ours)) for ours, theirs in _T5_SIZES.items()
+    }
     dropout = config.share("dropout_rate", 0.1)
-    return ModelConfig(
-        vocab_size=config.count("vocab_size"),
-        d_model=config.count("d_model"),
-        d_ff=config.count("d_ff"),
-        heads=config.count("num_heads"),
-        head_dim=config.count("d_kv"),
-        encoder_layers=layers,
-        decoder_layers=config.count("num_decoder_layers", layers),
-        relative_buckets=config.count("relative_attention_num_buckets", 32),
-        relative_max_distance=config.count("relative_attention_max_distance", 128),
-        dropout=dropout,
-        attention_dropout=dropout,
-    )
+    return ModelConfig(**sizes, dropout=dropout, attention_dropout=dropout)
 
 
 def _m2m100_shape(config: Fields) -> ModelConfig:
@@ -148,23 +161,17 @@ def _m2m100_shape(config: Fields) -> ModelConfig:
         config.require(f"{field}_token_id", row, row)
     for same in ("ffn_dim", "attention_heads"):
         config.require(f"decoder_{same}", config.count(f"encoder_{same}"))
-    width, heads = config.count("d_model"), config.count("encoder_attention_heads")
+    sizes: dict[str, Any] = {o: config.count(theirs) for theirs, o in _M2M100_SIZES.items()}
+    width, heads = sizes["d_model"], sizes["heads"]
     if width % heads:
         raise InputError(
             f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
         )
-    like_paper_b = ModelConfig.fairseq(
-        vocab_size=config.count("vocab_size"),
-        d_model=width,
-        layers=config.count("encoder_layers"),
-        heads=heads,
-        d_ff=config.count("encoder_ffn_dim"),
+    return replace(
+        ModelConfig.fairseq(vocab_size=1, d_model=width, layers=1, heads=heads),
+        **sizes,
         dropout=config.share("dropout", 0.1),
         attention_dropout=config.share("attention_dropout", 0.1),
-    )
-    return replace(
-        like_paper_b,
-        decoder_layers=config.count("decoder_layers"),
         scale_embedding=bool(config.get("scale_embedding", True)),
     )
 
@@ -370,14 +377,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "model_type": "m2m_100",
             **common,
             "bos_token_id": int(rows[BOS]),
-            "vocab_size": shape.vocab_size,
-            "d_model": shape.d_model,
-            "encoder_layers": shape.encoder_layers,
-            "decoder_layers": shape.decoder_layers,
-            "encoder_attention_heads": shape.heads,
-            "decoder_attention_heads": shape.heads,
-            "encoder_ffn_dim": shape.d_ff,
-            "decoder_ffn_dim": shape.d_ff,
+            **{theirs: getattr(shape, ours) for theirs, ours in _M2M100_SIZES.items()},
             "activation_function": "relu",
             "scale_embedding": shape.scale_embedding,
             "dropout": shape.dropout,
@@ -393,15 +393,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "architectures": ["T5ForConditionalGeneration"],
             "model_type": "t5",
             **common,
-            "vocab_size": shape.vocab_size,
-            "d_model": shape.d_model,
-            "d_ff": shape.d_ff,
-            "d_kv": shape.head_dim,
-            "num_heads": shape.heads,
-            "num_layers": shape.encoder_layers,
-            "num_decoder_layers": shape.decoder_layers,
-            "relative_attention_num_buckets": shape.relative_buckets,
-            "relative_attention_max_distance": shape.relative_max_distance,
+            **{theirs: getattr(shape, ours) for ours, theirs in _T5_SIZES.items()},
             "feed_forward_proj": "gated-gelu",
             "layer_norm_epsilon": 1e-6,
             "dropout_rate": shape.dropout,
