@@ -54,6 +54,9 @@ class AdditiveLaw(Law):
     def rows(self) -> Array:
         return np.column_stack([self.n, self.d])
 
+    def curve_names(self) -> list[str]:
+        return [f"{d:.3g}" for d in self.d]
+
     def row_weights(self, loss: Array) -> Array:
         return error_weights("relative" if self.log_loss else "absolute", loss)
 

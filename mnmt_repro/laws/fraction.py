@@ -101,6 +101,9 @@ class FractionLaw(Law):
         checked_weights(at[0])
         return super().rows_at(*at)
 
+    def curve_names(self) -> list[str]:
+        return [f"{p:g}" for p in self.p]
+
     @property
     def shift(self) -> Array:
         shift = np.zeros((len(self.names), len(self.names)))

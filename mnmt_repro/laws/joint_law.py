@@ -85,6 +85,10 @@ class JointLaw(PowerLaw):
         size = vector("n", np.atleast_1d(n), positive=True)
         return np.column_stack(np.broadcast_arrays(self.index(p), size))
 
+    def curve_names(self) -> list[str]:
+        names = [f"{key:g}" if self.by_weight else key for key in self.keys]
+        return [names[g] for g in self.group]
+
     def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
         # Of groups other than weights none is a pair's share of the model.
         if len(self.p) < 2:

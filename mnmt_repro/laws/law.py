@@ -155,6 +155,10 @@ class Law(Curve, ABC):
         ]
         return np.column_stack(np.broadcast_arrays(*columns))
 
+    def curve_names(self) -> list[str]:
+        """Name of the curve of loss on size that each row belongs to."""
+        return ["all"] * len(self.rows)
+
     def row_weights(self, loss: Array) -> Array:
         """Weights (m,) of the errors of the losses themselves."""
         return self.weights
