@@ -28,7 +28,7 @@ from torch import Tensor
 from mnmt_repro.corpora.encoding import encode_sources
 from mnmt_repro.corpora.vocabulary import VocabularyConfig, train_vocabulary
 from mnmt_repro.evaluation.search import SearchConfig, beam_search
-from mnmt_repro.interchange import from_t5
+from mnmt_repro.interchange import from_transformers
 from mnmt_repro.interchange.ctranslate import Ct2, write_ct2
 from mnmt_repro.model import DecoderCache, Transformer, autocast
 
@@ -78,7 +78,7 @@ def main() -> None:
     output = torch.randn(options.vocabulary, options.width) * options.width**-0.5
     output[1] = 0.0  # the end of sentence: never among the likeliest of so many pieces
     peer.lm_head.weight = torch.nn.Parameter(output)
-    ours = from_t5(config.to_dict(), peer.state_dict())
+    ours = from_transformers(config.to_dict(), peer.state_dict())
     uncached = Uncached(ours.config)
     uncached.load_state_dict(ours.state_dict())
     text = made_up(20_000, options.length // 2, 0)

@@ -28,7 +28,7 @@ from stored import keep
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, flops_per_target_token, parameter_counts
-from mnmt_repro.interchange import from_t5
+from mnmt_repro.interchange import from_transformers
 from mnmt_repro.model import autocast
 from mnmt_repro.training.config import usual_training
 from mnmt_repro.training.loop import make_loss, make_optimiser
@@ -80,7 +80,7 @@ def steps_of(
     steps = {"peer": step_of(lambda: peer(**there).loss, adafactor)}
     torch.compiler.reset()  # the programs of the last shape
     for name in STEPS if compiled else ("ours",):
-        model = from_t5(peer.config.to_dict(), peer.state_dict())
+        model = from_transformers(peer.config.to_dict(), peer.state_dict())
         config = usual_training(learning_rate=RATE, **STEPS[name])
         loss = partial(make_loss(model, config), source, read, target)
         steps[name] = step_of(

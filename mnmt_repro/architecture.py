@@ -245,10 +245,10 @@ def training_memory(
     Paper A's first size on batches of 500k tokens takes several GPUs; a 32nd of it takes little:
 
     >>> for tokens in (500_000, 500_000 // 32):
-    ...     found = training_memory(
+    ...     needed = training_memory(
     ...         PAPER_A[0].config, batch_tokens=tokens, sentence_tokens=64, optimiser="adafactor"
     ...     )
-    ...     print(f"{found / 2**30:.1f} GiB")
+    ...     print(f"{needed / 2**30:.1f} GiB")
     147.0 GiB
     6.6 GiB
     """

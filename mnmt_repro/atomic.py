@@ -20,7 +20,7 @@ def _temporary(path: Path, write: Callable[[BinaryIO], object]) -> Iterator[Path
         with part.open("xb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
             write(file)
-        part.chmod(mode)  # a library may have put a file of its own in the place of ours
+        part.chmod(mode)  # a library may have replaced the file
         with part.open("rb") as file:
             os.fsync(file.fileno())
         yield part

@@ -335,8 +335,8 @@ class Transformer(nn.Module):
         mask = self._mask(causal, "decoder", queries, keys)
         x = self._embed(target, queries)
         for i, layer in enumerate(self.decoder):
-            told = (mask, cache.memory[i], cache.memory_mask, cache.past[i])
-            x, cache.past[i] = self._through(layer, x, *told)
+            context = (mask, cache.memory[i], cache.memory_mask, cache.past[i])
+            x, cache.past[i] = self._through(layer, x, *context)
         cache.length += target.shape[1]
         return self.dropout(self.decoder_norm(x))
 

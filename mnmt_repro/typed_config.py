@@ -217,7 +217,7 @@ def convert(value: Any, hint: Any, at: tuple[str | int, ...]) -> Any:
 
 
 def _one_of(value: Any, kinds: tuple[Any, ...], at: tuple[str | int, ...]) -> Any:
-    """A value of the first of several types that it fits; the deepest mistake is told."""
+    """A value of the first of several types that it fits; the error is the deepest one."""
     if value is None and NoneType in kinds:
         return None
     errors: list[FieldError] = []

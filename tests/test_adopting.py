@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import fails
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -14,9 +13,8 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.adopting import adopt_vocabulary
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.upgrading.vocabulary import match_pieces
 
 TEXT = small_bitext(count=300)
 KINDS: dict[str, dict[str, Any]] = {
@@ -65,20 +63,6 @@ def test_text_is_cut_into_the_same_pieces(tmp_path: Path, options: dict[str, Any
     ours.save(tmp_path / "ours.model")
     assert Vocabulary.load(tmp_path / "ours.model").hash == ours.hash
     assert adopt_vocabulary(tmp_path / "ours.model", ["deu", "eng"]).hash == ours.hash
-
-
-def test_an_adopted_vocabulary_is_matched_by_meaning(tmp_path: Path) -> None:
-    """Against one of ours: special pieces, tags and shared words meet, wherever they stand."""
-    config = VocabularyConfig(pieces=340, languages=("eng", "deu"))
-    ours = train_vocabulary(config, {"eng-deu": (TEXT.source, TEXT.target)})
-    adopted = adopt_vocabulary(foreign(tmp_path), ["eng", "deu", "xho"])
-    source = match_pieces(ours, adopted).source
-    assert source[:4].tolist() == [0, 1, 2, 3]
-    assert source[adopted.tag("deu")] == ours.tag("deu") and source[adopted.tag("xho")] < 0
-    kept = np.flatnonzero(source >= 0)
-    names = [(adopted.processor.id_to_piece(int(i)), ours.processor.id_to_piece(int(source[i])))
-             for i in kept]  # fmt: skip
-    assert len(kept) > 20 and all(new == old for new, old in names)
 
 
 def test_the_command_and_training_with_it(tmp_path: Path, monkeypatch, capsys) -> None:

@@ -113,14 +113,6 @@ def test_padding_goes_up_to_the_next_multiple_of_eight_and_no_further() -> None:
             assert (ends == 1).all()  # zeros stand behind the end of the sentence only
 
 
-def test_sentences_of_like_length_share_a_batch() -> None:
-    batches = [
-        batch for _, batch in of_windows(stream({"a-b": 4000}, {"a-b": 1.0}, window=2048), 2)
-    ]
-    real = sum(int((batch.target != 0).sum()) for batch in batches)
-    assert real / sum(batch.target.size for batch in batches) > 0.75
-
-
 def test_without_multiples_sources_of_like_length_share_a_batch_too() -> None:
     """Sorted by target and then source alone, a batch has short sources beside long ones."""
     rng = np.random.default_rng(0)

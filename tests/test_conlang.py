@@ -8,10 +8,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from conlang_reader import log_likelihood, overlap
 
 from mnmt_repro.corpora.conlang import (
-    ORDERS,
     Conlang,
     ConlangConfig,
     irreducible_entropy,
@@ -23,15 +21,6 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import SPLITS
 from mnmt_repro.errors import InputError
 
-# The orders written out by hand for lengths 1 to 5, as positions of concepts.
-BY_HAND = {
-    "forward": ["0", "01", "012", "0123", "01234"],
-    "reversed": ["0", "10", "210", "3210", "43210"],
-    "swapped": ["0", "10", "102", "1032", "10324"],
-    "rotated": ["0", "10", "120", "1230", "12340"],
-    "interleaved": ["0", "01", "021", "0213", "02413"],
-}
-
 
 def rows_of(rows: Ragged) -> list[tuple[int, ...]]:
     return [tuple(rows.flat[a:b].tolist()) for a, b in itertools.pairwise(rows.offsets)]
@@ -40,7 +29,7 @@ def rows_of(rows: Ragged) -> list[tuple[int, ...]]:
 def tiny(**changes) -> ConlangConfig:
     """Three concepts, one or two a sentence: small enough to write all sentences down."""
     fields = {"concepts": 3, "syllables": 3, "min_concepts": 1, "max_concepts": 2, "seed": 3}
-    return ConlangConfig(**(fields | {"synonymy": (0.15, 0.3, 0.4)} | changes))
+    return ConlangConfig(**(fields | {"synonymy": 0.3} | changes))
 
 
 # Streams
@@ -120,6 +109,11 @@ def test_concepts_follow_zipf():
 # Lexicons
 
 
+def overlap(conlang: Conlang, a: str, b: str) -> float:
+    """Share of concepts spelled alike in two languages."""
+    return float((conlang.spellings[a] == conlang.spellings[b]).all(axis=(1, 2)).mean())
+
+
 @pytest.mark.parametrize("similarity", [0.0, 0.25, 1.0])
 def test_measured_overlap_is_the_similarity(similarity):
     config = ConlangConfig(languages=("src", "aa", "bb", "cc"), similarity=similarity)
@@ -149,18 +143,15 @@ def test_raising_similarity_only_adds_shared_concepts():
         before = alike
 
 
-def test_families_have_similarities_of_their_own():
+def test_only_members_of_a_family_are_similar():
     config = ConlangConfig(
         languages=("src", "aa", "ab", "ba", "bb"),
         families=(("aa", "ab"), ("bb", "ba")),
-        similarity=(1.0, 0.25),
+        similarity=0.25,
     )
     conlang = Conlang(config)
-    assert overlap(conlang, "aa", "ab") == 1.0
-    assert overlap(conlang, "ba", "bb") == 0.25
+    assert overlap(conlang, "aa", "ab") == overlap(conlang, "ba", "bb") == 0.25
     assert overlap(conlang, "aa", "ba") == overlap(conlang, "src", "aa") == 0.0
-    independent = Conlang(ConlangConfig(families=(), similarity=1.0))
-    assert overlap(independent, "aaa", "bbb") == 0.0
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -175,19 +166,16 @@ def test_spellings_of_a_language_are_distinct_words(k):
     assert overlap(conlang, "aaa", "bbb") == 0.5
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_word_orders_by_hand(order):
-    config = ConlangConfig(
-        concepts=50, min_concepts=1, max_concepts=5, synonymy=0.0, orders=("forward", order, order)
-    )
+def test_a_reversed_language_writes_the_last_concept_first():
+    config = ConlangConfig(concepts=50, min_concepts=1, max_concepts=5, synonymy=0.0)
     conlang = Conlang(config)
     concepts, lengths = conlang.concepts("src-bbb", 0, 200)
-    _, target = conlang.sentences("src-bbb", 0, 200)
+    source, target = conlang.sentences("src-bbb", 0, 200)
     assert set(lengths.tolist()) == {1, 2, 3, 4, 5}
-    for sentence, n, written in zip(concepts, lengths, rows_of(target), strict=True):
-        positions = [int(c) for c in BY_HAND[order][n - 1]]
-        expected = [conlang.spellings["bbb"][sentence[i], 0].tolist() for i in positions]
-        assert list(written) == sum(expected, [])
+    for rows, name, step in ((source, "src", 1), (target, "bbb", -1)):
+        for sentence, n, written in zip(concepts, lengths, rows_of(rows), strict=True):
+            expected = conlang.spellings[name][sentence[:n][::step], 0].ravel().tolist()
+            assert list(written) == expected
 
 
 def test_text_round_trip():
@@ -218,17 +206,16 @@ def test_what_is_not_conlang_is_refused():
 
 def test_irreducible_entropy_by_hand():
     # One fair bit a concept, two concepts of two syllables and an end of sentence.
-    config = ConlangConfig(min_concepts=2, max_concepts=2, synonymy=(0.0, 0.5, 0.5))
+    config = ConlangConfig(min_concepts=2, max_concepts=2, synonymy=0.5)
     assert irreducible_entropy_per_sentence(config, "src-aaa") == pytest.approx(2 * math.log(2))
     assert irreducible_entropy(config, "src-aaa") == pytest.approx(2 * math.log(2) / 5)
-    assert irreducible_entropy(config, "aaa-src") == 0.0
+    assert irreducible_entropy(ConlangConfig(synonymy=0.0), "aaa-src") == 0.0
 
 
 @pytest.mark.parametrize(("pair", "similarity"), [("src-aaa", 0.0), ("aaa-bbb", 1.0)])
 def test_irreducible_entropy_against_the_joint_distribution_of_strings(pair, similarity):
-    config = tiny(similarity=similarity, orders=("forward", "reversed", "swapped"))
-    conlang = Conlang(config)
-    q = dict(zip(config.languages, config.synonymy, strict=True))
+    config = tiny(similarity=similarity)
+    conlang, q = Conlang(config), config.synonymy
     zipf = np.array([1.0, 2**-1.2, 3**-1.2]) / (1 + 2**-1.2 + 3**-1.2)
 
     def strings(language, sentence):
@@ -238,7 +225,7 @@ def test_irreducible_entropy_against_the_joint_distribution_of_strings(pair, sim
             words = [
                 conlang.spellings[language][c, v] for c, v in zip(sentence, choice, strict=True)
             ]
-            weight = math.prod(q[language] if v else 1 - q[language] for v in choice)
+            weight = math.prod(q if v else 1 - q for v in choice)
             yield "".join(conlang.pieces[i] for word in words for i in word), weight
 
     joint, tokens = defaultdict(float), 0.0
@@ -276,20 +263,6 @@ def test_irreducible_entropy_against_the_joint_distribution_of_strings(pair, sim
     assert plug_in == pytest.approx(entropy, abs=0.01)
 
 
-@pytest.mark.parametrize("split", SPLITS)
-def test_monte_carlo_of_the_generators_own_probabilities(split):
-    config = ConlangConfig(
-        concepts=300, min_concepts=2, max_concepts=6, synonymy=(0.3, 0.1, 0.2), similarity=0.5
-    )
-    conlang = Conlang(config)
-    for pair in ("src-aaa", "bbb-src"):
-        source, target = conlang.sentences(pair, 0, 1500, split=split)
-        nats = -log_likelihood(conlang, pair, source, target)
-        tokens = len(target.flat) + len(target)
-        error = 4 * nats.std() * math.sqrt(len(nats)) / tokens
-        assert nats.sum() / tokens == pytest.approx(irreducible_entropy(config, pair), abs=error)
-
-
 # Mistakes
 
 
@@ -297,21 +270,12 @@ def test_monte_carlo_of_the_generators_own_probabilities(split):
     ("field", "value"),
     [
         ("languages", ("src",)),
-        ("languages", "src"),
-        ("concepts", 1),
-        ("zipf", math.nan),
         ("syllables", 63),  # 63 ** 2 < 2 * 2048
         ("syllables", 2000),  # more than there are
-        ("min_concepts", 2.0),
         ("max_concepts", 5),  # below min_concepts
         ("families", (("aaa", "zzz"),)),
         ("families", (("aaa",), ("aaa", "bbb"))),
-        ("similarity", "high"),
-        ("similarity", (0.1, 0.2)),
         ("orders", ("forward", "sideways", "forward")),
-        ("synonymy", 0.6),
-        ("synonymy", (0.1, 0.1)),
-        ("seed", -1),
     ],
 )
 def test_a_bad_field_is_named(field, value):
@@ -339,10 +303,3 @@ def test_bad_requests_are_refused():
         conlang.sentences("src-aaa", -1, 1)
     with pytest.raises(InputError, match="'test' holds hardly a sentence"):
         Conlang(tiny()).sentences("src-aaa", 0, 1, split="test")
-
-
-def test_config_from_lists_equals_config_from_tuples():
-    lists = ConlangConfig(families=[["aaa", "bbb"]], similarity=[0.5], synonymy=[0.1] * 3)
-    tuples = ConlangConfig(families=(("aaa", "bbb"),), similarity=(0.5,), synonymy=(0.1,) * 3)
-    assert lists == tuples
-    assert hash(lists) == hash(tuples)

@@ -195,7 +195,7 @@ def test_scores_are_never_replaced(content: dict[str, Any], tmp_path: Path) -> N
     results.write_decoding(content, root=tmp_path)  # the same again: nothing happens
     changed = copy.deepcopy(content)
     changed["rows"][0]["chrf"] += 1
-    with pytest.raises(InputError, match=r"is decoded already; scores are never replaced"):
+    with pytest.raises(InputError, match=r"is stored already with another content"):
         results.write_decoding(changed, root=tmp_path)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]

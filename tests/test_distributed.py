@@ -225,25 +225,6 @@ def test_parts_of_a_batch_are_the_batch() -> None:
     assert none.source.tolist() == [[0, 1]] and none.target.tolist() == [[0, 0]]
 
 
-def test_dropout_is_drawn_by_run_step_and_process() -> None:
-    def drawn(seed: int, step: int, rank: int) -> float:
-        Processes(rank=rank, count=2).seed_dropout(seed, step, "cpu")
-        return float(torch.rand(()))
-
-    cases = [(1, 1, 0), (1, 1, 1), (1, 2, 0), (2, 1, 0), (1, 11, 0), (11, 1, 0)]
-    assert len({drawn(*case) for case in cases}) == len(cases)
-    assert drawn(1, 1, 0) == drawn(1, 1, 0)
-    torch.manual_seed(0)
-    before = torch.get_rng_state()
-    Processes().seed_dropout(1, 1, "cpu")  # alone: a checkpoint holds the state
-    assert torch.equal(torch.get_rng_state(), before)
-    alone = []
-    for _ in range(2):  # on a GPU it holds none, and the step says what is drawn
-        Processes().seed_dropout(1, 1, "cuda:0")
-        alone.append(float(torch.rand(())))
-    assert alone[0] == alone[1]
-
-
 def test_the_command_under_torchrun(tmp_path: Path, monkeypatch, capsys) -> None:
     in_two_processes(command, tmp_path / "two")
     (tmp_path / "one").mkdir()

@@ -17,7 +17,7 @@ CONDA_NAMES = {"torch": "pytorch"}
 BASE_MODULES = (
     "architecture", "corpora.registry", "laws", "papers.charts", "papers.claims",
     "papers.cohorts.catalogue", "papers.pages", "results", "runs.sweep", "training.config",
-    "upgrading.compute", "upgrading.config",
+    "upgrading.config",
 )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from mnmt_repro.laws import (
     fit_power_law,
 )
 from mnmt_repro.laws.law import Law
-from mnmt_repro.laws.minimise import Minimum, least
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
 
 N = np.array([4e3, 2e4, 1e5, 5e5, 4e3, 2e4])
@@ -88,18 +87,6 @@ def test_a_trend_agrees_with_its_derivatives(trend: Coefficient) -> None:
     theta = law.start * np.linspace(0.9, 1.1, 5)
     by_difference = differences(lambda t: law.evaluate(t[None])[0][0], theta)
     assert law.evaluate(theta[None])[1][0] == pytest.approx(by_difference, rel=1e-6, abs=1e-8)
-
-
-def test_the_best_attempt_at_each_problem_is_kept() -> None:
-    def attempt(objective: list[float]) -> Minimum:
-        many = np.array(objective)
-        return Minimum(
-            theta=many[:, None], objective=many, converged=many > 0, held=many[:, None] < 0
-        )
-
-    kept = least([attempt([3.0, 1.0]), attempt([2.0, 5.0])], 2)
-    assert kept.theta.tolist() == [[2.0], [1.0]] and kept.objective.tolist() == [2.0, 1.0]
-    assert least([attempt([3.0, 1.0]), attempt([2.0, 0.5])], 1).theta.tolist() == [[0.5]]
 
 
 def test_a_fit_prints_its_parameters_in_a_few_lines() -> None:

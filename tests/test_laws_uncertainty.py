@@ -6,30 +6,20 @@ import math
 
 import numpy as np
 import pytest
+from law_grids import SIZES
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     PowerLawFit,
     fit_power_law,
 )
-from mnmt_repro.laws.uncertainty import robust_sd
 from mnmt_repro.laws.variable_projection import project
 
-SIZES = np.array([4e3, 7e3, 12e3, 20e3, 33e3, 55e3, 85e3, 120e3])
 TRUTH = 60 * SIZES**-0.3 + 1.1
 
 
 def noisy(seed: int = 0, scale: float = 0.005) -> np.ndarray:
     return TRUTH * (1 + scale * np.random.default_rng(seed).standard_normal(8))
-
-
-def test_ten_thousand_fits_in_one_call_equal_one_at_a_time() -> None:
-    fit = fit_power_law(SIZES, noisy())
-    draws = fit.draws("perturbation", draws=10_000, seed=1)
-    assert draws.values.shape == (10_000, 3)
-    for row in range(0, 10_000, 500):
-        alone = fit_power_law(SIZES, draws.losses[row])
-        assert draws.values[row] == pytest.approx(alone.values, rel=1e-6)
 
 
 def test_batched_joint_fits_equal_one_at_a_time_also_at_bounds() -> None:
@@ -57,8 +47,6 @@ def test_perturbation_is_the_papers_noise() -> None:
     assert np.array_equal(small.values, again.values)
     with pytest.raises(InputError, match="method"):
         fit.draws("guess")
-    with pytest.raises(InputError, match="level: .* between 0 and 1"):
-        fit.interval(95)
 
 
 def test_seed_bootstrap_recovers_the_noise_between_seeds() -> None:
@@ -83,25 +71,6 @@ def test_seed_bootstrap_lends_noise_to_single_runs_and_needs_a_repeat() -> None:
     assert (draws.losses.std(0) > 0).all()
 
 
-def test_the_residual_interval_from_eight_sizes_covers_its_truth() -> None:
-    inside = []
-    for seed in range(200):
-        low, high = fit_power_law(SIZES, noisy(seed)).interval(method="residual", draws=400)[
-            "alpha"
-        ]
-        inside.append(low < 0.3 < high)
-    # Without `noise_scale` it is 0.84; the standard error of 200 is 0.02.
-    assert np.mean(inside) == pytest.approx(0.95, abs=0.045)
-
-
-def test_the_spread_of_draws_is_not_ruled_by_a_few_that_run_away() -> None:
-    """Of a Gaussian it is the standard deviation, to the noise of 20,000 draws."""
-    values = np.random.default_rng(0).standard_normal((20_000, 2)) * [1.0, 3.0]
-    assert robust_sd(values) == pytest.approx([1.0, 3.0], rel=0.03)
-    values[:200, 0] = 1e3
-    assert robust_sd(values)[0] == pytest.approx(1.0, rel=0.05)
-
-
 def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
     """Eight sizes on a curve with noise in proportion to the loss."""
     n = np.geomspace(1e3, 1e5, 8)
@@ -112,7 +81,7 @@ def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
 def test_a_bound_changes_how_intervals_are_made() -> None:
     free, bound = curve(2.0), next(f for f in map(curve, [0.0] * 20, range(20)) if f.held)
     assert (free.method_of(), bound.method_of()) == ("t", "residual")
-    assert free.interval() == free.interval(method="t")
+    assert free.interval() == free.interval("t")
     wide, narrow = bound.interval(), bound.interval(method="t")
     assert wide == bound.interval(method="residual")
     # Standard errors take the bound for known, so that their interval is too narrow.
@@ -123,7 +92,7 @@ def test_a_bound_changes_how_intervals_are_made() -> None:
 
 def test_exponents_and_factors_have_positive_limits() -> None:
     fit = curve(2.0, scale=0.06)
-    t = fit.t_quantile(0.95)
+    t = fit.t_quantile
     assert fit.params["beta"] < t * fit.stderr["beta"]  # else this test shows nothing
     for name in ("alpha", "beta"):
         low, high = fit.interval()[name]

@@ -10,7 +10,6 @@ from sacrebleu.tokenizers import tokenizer_spm
 
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
 from mnmt_repro.errors import InputError
-from mnmt_repro.evaluation import metrics
 from mnmt_repro.evaluation.metrics import flores_pieces, make_metric, scores
 
 HYPOTHESES = ["the cat sat on the mat", "a dog ran home", "it rains , again and again"]
@@ -115,10 +114,3 @@ def test_what_cannot_be_scored() -> None:
         scores([], [], "eng")
     with pytest.raises(InputError, match="bleu, chrf, chrfpp, spbleu, got meteor"):
         make_metric("meteor", "eng")
-
-
-def test_metrics_are_those_of_the_results_store() -> None:
-    from mnmt_repro.results.schema import DECODED_FIELDS
-
-    for name in metrics.METRICS:
-        assert {name, f"{name}_signature"} <= set(DECODED_FIELDS)

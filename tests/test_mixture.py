@@ -39,15 +39,6 @@ def test_a_mixture_has_one_form_whatever_the_order_and_the_zeros() -> None:
     assert Mixture.two("eng-deu", "eng-zho", 0.95).weights["eng-zho"] == 0.05
 
 
-def test_temperature_by_hand() -> None:
-    # Sizes 900 and 100 at temperature 2: roots 30 and 10, so 3/4 and 1/4.
-    mixture = Mixture.from_sizes({"eng-deu": 900, "eng-xho": 100}, temperature=2)
-    assert mixture.weights == pytest.approx({"eng-deu": 0.75, "eng-xho": 0.25})
-    assert Mixture.from_sizes({"eng-deu": 900, "eng-xho": 100}).weights == pytest.approx(
-        {"eng-deu": 0.9, "eng-xho": 0.1}
-    )
-
-
 def test_upsampling_acts_on_sizes_before_ratios_and_temperature() -> None:
     # 4 * 100 = 400 beside 900: roots 20 and 30 at temperature 2. A factor on the ratio, after the
     # root, would have given 40 to 30.

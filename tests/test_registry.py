@@ -11,7 +11,6 @@ from mnmt_repro.corpora.registry import (
     data_hash,
     data_root,
     find_file,
-    get_card,
     known_test_sets,
     list_cards,
     require_data_root,
@@ -57,13 +56,6 @@ def test_all_cards_are_filled_in() -> None:
         assert bool(card.files) == (card.name not in ("conlang", "own"))
 
 
-def test_pairs_are_directed_both_ways() -> None:
-    assert set(get_card("webtech").pairs) == {
-        f"{a}-{b}" for x in ("deu", "fra", "zho") for a, b in (("eng", x), (x, "eng"))
-    }
-    assert len(get_card("multi30k").pairs) == 4 * 3
-
-
 def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
     inventory = json.loads((corpora_dir / "corpora.json").read_text(encoding="utf-8"))
     committed = json.loads(registry.CARDS_FILE.read_text(encoding="utf-8"))
@@ -96,11 +88,6 @@ def test_data_root_beside_the_checkout(tmp_path: Path, no_data: None) -> None:
 def test_absent_data_say_what_to_set(no_data: None) -> None:
     with pytest.raises(InputError, match="set MNMT_REPRO_DATA"):
         require_data_root()
-
-
-def test_a_pair_is_read_either_way(tiny: Path) -> None:
-    assert find_file("tiny", "eng-deu") == find_file("tiny", "deu-eng")
-    assert find_file("tiny", "eng-deu").stem == "eng-deu"
 
 
 def test_a_pair_nobody_has(tiny: Path) -> None:

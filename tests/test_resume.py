@@ -175,10 +175,6 @@ def test_a_checkpoint_of_another_program_or_version_is_told_apart(
     for read in (load_checkpoint, read_progress):
         with pytest.raises(InputError, match=message):
             read(path)
-    path.write_bytes(path.read_bytes()[:20])
-    for read in (load_checkpoint, read_progress):
-        with pytest.raises(InputError, match=f"cannot read the checkpoint {path}"):
-            read(path)
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -220,14 +216,16 @@ def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path, monkeypatch
     assert all(value.isfinite().all() for value in kept.weights.values())
 
 
-@pytest.mark.parametrize("keep", [0, 5, 100, 0.5, 0.999])
-def test_a_truncated_checkpoint_is_told(tmp_path: Path, keep: float) -> None:
+def test_a_truncated_checkpoint_is_told(tmp_path: Path) -> None:
     go(tmp_path)
     path = tmp_path / "last.safetensors"
     whole = path.read_bytes()
-    path.write_bytes(whole[: keep if isinstance(keep, int) else int(keep * len(whole))])
-    with pytest.raises(InputError, match=r"cannot read the checkpoint .*last\.safetensors"):
-        go(tmp_path)
+    for keep in (0, 5, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:keep])
+        with pytest.raises(InputError, match=r"cannot read the checkpoint .*last\.safetensors"):
+            go(tmp_path)
+        with pytest.raises(InputError, match=f"cannot read the checkpoint {path}"):
+            read_progress(path)
 
 
 SWAP = """

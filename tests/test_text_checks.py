@@ -10,7 +10,7 @@ import pytest
 
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.text_checks import check_own, normalise_english
+from mnmt_repro.corpora.text_checks import check_own
 
 
 def bitext(pair: str, *rows: tuple[str, str]) -> Bitext:
@@ -67,9 +67,3 @@ def test_long_lists_are_cut_in_words_and_whole_in_json(
     Path("news.tsv").write_text("eng\tdeu\nno\tJa!\n")
     assert main(command) == 1
     assert "1 with a side that is in training text (100.0%: 1)" in capsys.readouterr().out
-
-
-def test_normalised_english() -> None:
-    # case, digits and punctuation are folded; letters of any script and word boundaries are kept
-    assert normalise_english("Page 12 of 345 — “Café”!") == normalise_english("page 7 of 1: café")
-    assert normalise_english("re-use") != normalise_english("reuse")

@@ -23,7 +23,6 @@ from small_runs import (
     t5,
 )
 
-from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import BatchStream
 from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.corpora.mixture import Mixture
@@ -33,7 +32,7 @@ from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.training.config import LAST, STEM, TrainingConfig
-from mnmt_repro.training.loop import Step, TrainingData, make_optimiser, train
+from mnmt_repro.training.loop import Step, TrainingData, train
 
 ONE = Mixture.of({"src-aaa": 1.0})
 
@@ -51,16 +50,6 @@ def run(folder: Path, config: TrainingConfig, data=None, mixture=EVEN, model=Non
         model or t5(), config, data or small_data(), mixture, folder,
         **{"seed": 1, "progress_bar": False, **options},
     )  # fmt: skip
-
-
-def test_schedule_by_hand() -> None:
-    config = adamw(learning_rate=0.8, warmup_steps=4, steps=100)
-    # Linear to 0.8 at step 4, then 0.8 * sqrt(4 / step).
-    assert [config.rate(step) for step in (1, 2, 4, 16, 100)] == pytest.approx(
-        [0.2, 0.4, 0.8, 0.4, 0.16]
-    )
-    none = adamw(learning_rate=0.8, warmup_steps=0, steps=100)
-    assert [none.rate(step) for step in (1, 4, 64)] == pytest.approx([0.8, 0.4, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -93,12 +82,8 @@ def test_validations_are_spaced_evenly_in_log_tokens() -> None:
     ("options", "message"),
     [
         ({}, "either as target_tokens or as steps"),
-        ({"steps": 0}, "steps must be at least 1"),
         ({"steps": 1, "learning_rate": math.nan}, "learning_rate must be a number, got nan"),
-        ({"steps": 1, "clip_norm": 0.0}, "clip_norm must be above 0"),
         ({"steps": 1, "label_smoothing": 1.0}, "label_smoothing must be at least 0 and below 1"),
-        ({"steps": 1, "decay_share": 1.0}, "decay_share must be at least 0 and below 1"),
-        ({"steps": 1, "warmup_steps": -1}, "warmup_steps must be at least 0"),
         ({"steps": 1, "optimiser": "sgd"}, "optimiser must be one of adafactor, adamw"),
     ],
 )
@@ -166,24 +151,6 @@ def test_every_step_is_shown_to_a_callback(tmp_path: Path) -> None:
     assert shown[-1].loss == curve[6, "src-aaa"]["train_loss"]
     lines = (tmp_path / "log.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == progress.curve
-
-
-def test_label_smoothing_is_in_the_training_loss_alone(tmp_path: Path) -> None:
-    """The first step's loss against torch's own, before any weight has moved."""
-    _, progress = run(tmp_path, adamw(steps=1, label_smoothing=0.2, learning_rate=1e-12))
-    start = Transformer(t5(), seed=1)
-    stream = BatchStream(small_data().sentences, EVEN, batch_tokens=128, seed=1)
-    _, batch = next(stream.batches())
-    target = torch.from_numpy(batch.target)
-    logits = start(torch.from_numpy(batch.source), target[:, :-1])
-    oracle = F.cross_entropy(
-        logits.flatten(0, 1), target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.2
-    )
-    assert progress.curve[0]["train_loss"] == pytest.approx(oracle.item(), rel=1e-5)
-    validation = small_data().validation[progress.curve[0]["pair"]]
-    assert progress.curve[0]["cross_entropy"] == pytest.approx(
-        cross_entropy(start, validation), rel=1e-5
-    )
 
 
 def test_clipping_bounds_the_gradient(tmp_path: Path, monkeypatch) -> None:
@@ -254,27 +221,6 @@ def test_layers_that_are_computed_again_give_the_same_run(shape, tmp_path: Path)
         assert {**a, "seconds": 0} == {**b, "seconds": 0}
 
 
-@pytest.mark.parametrize("optimiser", ["adamw", "adafactor"])
-def test_weight_decay_takes_its_share_of_each_weight(optimiser: str) -> None:
-    """Without a gradient nothing else moves a weight: w (1 - rate * decay)."""
-    model = Transformer(ModelConfig.fairseq(vocab_size=9, d_model=8, layers=1, heads=2))
-    config = TrainingConfig(
-        optimiser=optimiser,
-        learning_rate=0.1,
-        weight_decay=0.2,
-        warmup_steps=1,
-        steps=1,
-        batch_tokens=1,
-    )
-    before = {name: p.detach().clone() for name, p in model.named_parameters()}
-    made = make_optimiser(model, config)
-    for parameter in model.parameters():
-        parameter.grad = torch.zeros_like(parameter)
-    made.step()
-    for name, parameter in model.named_parameters():
-        torch.testing.assert_close(parameter.detach(), before[name] * (1 - 0.1 * 0.2))
-
-
 def test_the_rate_decays_to_zero_over_the_last_share(tmp_path: Path) -> None:
     seen = []
 
@@ -296,13 +242,6 @@ def test_the_decay_follows_target_tokens_where_the_budget_does() -> None:
     assert config.decays(step=9, target_tokens=701)
     assert config.decay(config.share_spent(9, 850)) == pytest.approx(0.5)
     assert not adamw(target_tokens=1000).decays(step=9, target_tokens=999)
-
-
-def test_settings_leave_out_new_fields_at_their_defaults() -> None:
-    assert "decay_share" not in adamw(steps=5).settings()
-    decayed = adamw(steps=5, decay_share=0.3)
-    assert decayed.settings()["decay_share"] == 0.3
-    assert TrainingConfig(**decayed.settings()) == decayed
 
 
 @pytest.mark.parametrize("parts", [5, 40])  # 40: more than there are sentences

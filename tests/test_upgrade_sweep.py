@@ -184,7 +184,7 @@ def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monk
     monkeypatch.setattr(
         execute_module, "train", partial(execute_module.train, checkpoint_seconds=0.0)
     )
-    step, calls = loop._step, []
+    step, calls = loop._Run.step, []
 
     def killed_at_the_fourth(*arguments):
         calls.append(1)
@@ -192,7 +192,7 @@ def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monk
             raise Killed
         return step(*arguments)
 
-    monkeypatch.setattr(loop, "_step", killed_at_the_fourth)
+    monkeypatch.setattr(loop._Run, "step", killed_at_the_fourth)
     with pytest.raises(Killed):
         execute_module.execute(CHILD, folder, progress_bar=False)
     assert load_checkpoint(folder / LAST).progress.step == 3
@@ -344,8 +344,8 @@ def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
     runs: Path, tmp_path: Path, monkeypatch
 ) -> None:
     longer = replace(CHILD, training=replace(CHILD.training, steps=12))
-    step, calls = loop._step, []
-    monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
+    step, calls = loop._Run.step, []
+    monkeypatch.setattr(loop._Run, "step", lambda *a: (calls.append(1), step(*a))[1])
     assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
     assert len(calls) == 8 + 4  # the shorter run's, and the rest
     apart = tmp_path / "at-once"

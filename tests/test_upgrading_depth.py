@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading import depth
-from mnmt_repro.upgrading.config import DepthConfig, DepthInit
+from mnmt_repro.upgrading.config import DepthInit
 from mnmt_repro.upgrading.depth import fill_new_layer
 from mnmt_repro.upgrading.places import closest_layer, place_layers
 
@@ -66,10 +65,3 @@ def test_an_average_in_parts_is_the_same_to_the_bit(monkeypatch: pytest.MonkeyPa
     layers = [{"w": tensor.clone()} for tensor in drawn]
     fill_new_layer(layers, plan, 4, "average")
     assert torch.equal(layers[4]["w"], drawn[:4].mean(0))
-
-
-def test_impossible_depths_are_refused() -> None:
-    with pytest.raises(InputError, match="deeper encoder must be at least 0, got -1"):
-        DepthConfig(encoder=-1)
-    with pytest.raises(InputError, match="deeper decoder_at must be one of bottom, .*, got 'side'"):
-        DepthConfig(decoder_at="side")

@@ -147,22 +147,6 @@ def test_a_ramp_that_begins_at_one_is_scaled_from_its_second_step_on() -> None:
         assert -parameter.item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("kind", ["adamw", "adafactor"])
-def test_a_run_that_stopped_goes_on_along_its_ramp(kind: str) -> None:
-    factors = (2.0, Ramp(start=0.05, end=0.5, steps=6))
-    whole, _ = run(kind, factors, 6)
-    half, first = run(kind, factors, 3)
-    saved = copy.deepcopy(first.state_dict())
-    values = {name: nn.Parameter(p.detach().clone()) for name, p in half.items()}
-    second = optimiser_of(kind, values)
-    scale_updates(second, values, GROUPS, factors)
-    second.load_state_dict(saved)
-    assert saved["state"][-1]["steps"] == 3  # loading leaves what was saved alone
-    for number in range(4, 7):
-        step(values, second, number)
-    assert all(torch.equal(values[name], whole[name]) for name in whole)
-
-
 def test_impossible_scalings_are_refused() -> None:
     values = parameters()
     optimiser = optimiser_of("adamw", values)
@@ -174,8 +158,6 @@ def test_impossible_scalings_are_refused() -> None:
         scale_updates(optimiser, values, {"rows": ROWS}, (1.0,))
     with pytest.raises(InputError, match="factor must be at least 0, got -0.5"):
         scale_updates(optimiser, values, GROUPS, (1.0, -0.5))
-    with pytest.raises(InputError, match="ramp steps must be at least 1, got 0"):
-        Ramp(start=0, end=1, steps=0)
 
 
 # --- Fisher information ---------------------------------------------------------------------------

@@ -161,7 +161,3 @@ def test_what_cannot_be_widened_is_refused() -> None:
     gated = layer(4, gated=True), layer(8, gated=True)
     with pytest.raises(InputError, match="function of a ReLU layer only"):
         widen(*gated, WidthConfig(normalisation="function-shared"), noise())
-    with pytest.raises(InputError, match="init must be one of concatenation, .*, got 'copy'"):
-        WidthConfig(init="copy")
-    with pytest.raises(InputError, match="noise must be at least 0, got -1"):
-        WidthConfig(noise=-1)

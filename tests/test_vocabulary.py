@@ -43,23 +43,6 @@ def test_what_was_never_seen_survives_as_bytes(vocabulary: Vocabulary) -> None:
     assert ["<0xE7>", "<0x8C>", "<0xAB>"] in [pieces[i : i + 3] for i in range(len(pieces))]
 
 
-def test_forms_of_one_character_are_one(vocabulary: Vocabulary) -> None:
-    # NFKC, and SentencePiece's own: a ligature, full-width letters, a combining mark, blanks.
-    written = ["ﬁle", "ｏｐｅｎ", "scho\u0308n", "save \u00a0 it"]
-    plain = ["file", "open", "sch\u00f6n", "save it"]
-    for one, other in zip(written, plain, strict=True):
-        assert vocabulary.encode([one]).flat.tolist() == vocabulary.encode([other]).flat.tolist()
-
-
-def test_rare_characters_are_left_to_bytes() -> None:
-    rare = ["open Ω"] * 2  # two of some ten thousand characters
-    text = {"eng-deu": ([*BITEXT.source, *rare], [*BITEXT.target, *rare])}
-    for coverage, known in ((0.9995, False), (1.0, True)):
-        config = VocabularyConfig(pieces=330, languages=("eng", "deu"), character_coverage=coverage)
-        pieces = train_vocabulary(config, text).processor
-        assert ("<0xCE>" not in pieces.encode("Ω", out_type=str)) == known
-
-
 def test_the_same_input_gives_the_same_model(vocabulary: Vocabulary) -> None:
     again = train_vocabulary(VocabularyConfig(pieces=330, languages=("zho", "eng", "deu")), TEXT)
     assert again.model == vocabulary.model
@@ -73,19 +56,6 @@ def test_a_vocabulary_smaller_than_its_required_pieces_is_refused() -> None:
     with pytest.raises(InputError, match="262 are taken by special ids, 2 language tags"):
         VocabularyConfig(pieces=262, languages=("eng", "deu"))
     VocabularyConfig(pieces=263, languages=("eng", "deu"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"temperature": 0.0}, "temperature must be above 0"),
-        ({"character_coverage": 1.5}, "character_coverage must be above 0 and at most 1"),
-        ({"sentences": 0}, "sentences must be at least 1"),
-    ],
-)
-def test_impossible_settings_are_refused(options: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        VocabularyConfig(pieces=400, languages=("eng",), **options)
 
 
 def test_more_pieces_than_the_text_holds_are_refused() -> None:

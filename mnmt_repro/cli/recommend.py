@@ -89,7 +89,8 @@ def _preference(options: RecommendOptions) -> Preference:
 def act(options: RecommendOptions) -> int:
     """Print the recommended weights with the losses they should give; 1 where they are refused."""
     from mnmt_repro.laws.frontier import frontier
-    from mnmt_repro.laws.recommendation import LEVEL, recommend_weights
+    from mnmt_repro.laws.recommendation import recommend_weights
+    from mnmt_repro.laws.uncertainty import LEVEL
 
     if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
         raise InputError("give one of --prefer, --floor and --equal-regret")
@@ -115,7 +116,7 @@ def act(options: RecommendOptions) -> int:
         return 1
     note(*note_on_errors(laws.values()))
     if options.frontier:
-        curve = frontier(laws, options.n, level=LEVEL).rename(columns={"loss": options.loss_column})
+        curve = frontier(laws, options.n, draws=500).rename(columns={"loss": options.loss_column})
         write_output(options.frontier, "--frontier", curve.to_csv(index=False))
     law = next(iter(laws.values()))
     if options.json:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.corpora.registry import is_language
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import SPECIAL, UNK, Vocabulary, tag, with_settings
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     """Read any SentencePiece model, and give its pieces our order.
 
     Text is cut into the same pieces as before; only their ids change. Padding, end, unknown and
-    start, which are told by what the model says of them and not by where they stand, come first,
+    start, which the model's settings name wherever they stand, come first,
     those that it lacks are added, and a tag for each language follows.
 
     Parameters
@@ -69,11 +69,7 @@ def _adopted(model: ModelProto, languages: list[str]) -> Vocabulary:
     adopted.CopyFrom(model)
     del adopted.pieces[:]
     adopted.pieces.extend([*front, *tags, *others])
-    spec = adopted.trainer_spec
-    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD, EOS, UNK, BOS
-    spec.pad_piece, spec.eos_piece, spec.unk_piece, spec.bos_piece = SPECIAL
-    spec.vocab_size = len(adopted.pieces)
-    return Vocabulary(adopted.SerializeToString(deterministic=True))
+    return with_settings(adopted)
 
 
 def _special(model: ModelProto) -> set[int]:

@@ -7,12 +7,12 @@ card first; `read_bitext` reads a user's own text. The formats are in `formats`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 
 from mnmt_repro.corpora import fetch
-from mnmt_repro.corpora.formats import Bitext, pair_up, parse_tsv, read_jsonl, read_moses
+from mnmt_repro.corpora.formats import Bitext, Columns, pair_up, parse_tsv, read_jsonl, read_moses
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
     SPLITS,
@@ -47,8 +47,7 @@ class BitextSpec:
     format : str
         ``tsv``, ``jsonl`` or ``moses``.
     options : dict
-        ``source``, ``target``, ``domain``: names of columns or keys; ``split``: the split to keep;
-        ``split_column``: where it is written. For TSV and JSONL only.
+        Fields of `formats.Columns`. For TSV and JSONL only.
     """
 
     pair: str
@@ -63,8 +62,7 @@ class BitextSpec:
         needed = 2 if self.format == "moses" else 1
         if len(self.paths) != needed:
             raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
-        known = {"source", "target", "domain", "split", "split_column"}
-        known = set() if self.format == "moses" else known
+        known = set() if self.format == "moses" else {each.name for each in fields(Columns)}
         for option in self.options:
             if option not in known:
                 there = ", ".join(sorted(known)) or "none"
@@ -94,7 +92,7 @@ def parse_spec(text: str) -> BitextSpec:
     Raises
     ------
     InputError
-        If the description cannot be understood; how to write it is told.
+        If the description cannot be understood; the message says how to write it.
     """
     pair, equals, rest = text.partition("=")
     if not equals or not rest:
@@ -151,8 +149,8 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
         return read_moses(spec.paths[0], spec.paths[1], spec.pair)
     path = spec.paths[0]
     if spec.format == "tsv":
-        return parse_tsv(read_lines(path), str(path), spec.pair, **spec.options)
-    return read_jsonl(path, spec.pair, **spec.options)
+        return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))
+    return read_jsonl(path, spec.pair, Columns(**spec.options))
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
@@ -186,8 +184,7 @@ def _read_registered(corpus: str, pair: str, split: str | None, test_set: str | 
         decode_lines(verified_content(file, path), path),
         str(path),
         pair,
-        split=split,
-        domain="domain" if "domain" in file.columns else None,
+        Columns(split=split, domain="domain" if "domain" in file.columns else None),
     )
 
 

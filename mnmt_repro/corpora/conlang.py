@@ -3,7 +3,7 @@
 A sentence is a sequence of concepts, drawn independently with probability proportional to
 `rank ** -zipf`. A language writes it in its own word order, each concept as one word of
 `syllables_per_concept` syllables. Every concept has two spellings in every language; the second is
-used with probability q, the language's synonymy, independently at each occurrence. No two spellings
+used with probability q, the synonymy, independently at each occurrence. No two spellings
 of a language are alike, so the source determines the concepts, hence the target up to its choices
 of spelling: the conditional entropy of the target given the source is exactly that of those choices
 (`irreducible_entropy`), and it is the `L_inf` that a law fitted to losses should find.
@@ -44,16 +44,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import SPLITS
 from mnmt_repro.errors import InputError
-from mnmt_repro.typed_config import Count, Natural, Range, check
+from mnmt_repro.typed_config import Count, Natural, Range, Share, check
 
-ORDERS = ("forward", "reversed", "swapped", "rotated", "interleaved")
+Order = Literal["forward", "reversed"]
 SPELLINGS = 2  # of each concept in each language
 
 _TEST, _VALID = 10, 20  # hash mod 1000 below 10: test; below 20: valid; else train
@@ -76,17 +76,8 @@ class ConlangConfig:
 
     Examples
     --------
-    Independent languages, and two unequal families with one outsider:
-
-    >>> ConlangConfig(families=()).pairs[:2]
-    ('src-aaa', 'src-bbb')
-    >>> mixed = ConlangConfig(
-    ...     languages=("src", "aa", "ab", "ba", "bb"),
-    ...     families=(("aa", "ab"), ("ba", "bb")),
-    ...     similarity=(0.9, 0.1),
-    ... )
-    >>> mixed.orders
-    ('forward', 'reversed', 'reversed', 'reversed', 'reversed')
+    >>> ConlangConfig().pairs[:2], ConlangConfig().families
+    (('src-aaa', 'src-bbb'), (('aaa', 'bbb'),))
     """
 
     languages: tuple[str, ...] = ("src", "aaa", "bbb")
@@ -97,18 +88,15 @@ class ConlangConfig:
     min_concepts: Count = 6  # of a sentence; lengths are uniform between the two
     max_concepts: Count = 6
     families: tuple[tuple[str, ...], ...] | None = None  # None: all languages but the first
-    similarity: float | tuple[float, ...] = 0.0  # one for all families, or one for each
-    orders: tuple[str, ...] | None = None  # one a language; None: first forward, rest reversed
-    synonymy: float | tuple[float, ...] = 0.2  # q, one for all languages, or one for each
+    similarity: Share = 0.0  # within each family
+    orders: tuple[Order, ...] | None = None  # one a language; None: first forward, rest reversed
+    synonymy: Annotated[float, Range(0, 0.5)] = 0.2  # q
     seed: Natural = 0  # of lexicons and sentences
 
     def __post_init__(self) -> None:
-        for field in ("languages", "orders", "similarity", "synonymy"):
-            if isinstance(getattr(self, field), list):
-                object.__setattr__(self, field, tuple(getattr(self, field)))
         check(self, "conlang")
         names = self.languages
-        if isinstance(names, str) or len(names) < 2:
+        if len(names) < 2:
             raise InputError(f"conlang languages must be two or more names, got {names!r}")
         for name in names:
             if not re.fullmatch("[a-z0-9]+", name):
@@ -129,17 +117,10 @@ class ConlangConfig:
         if len(set(members)) < len(members):
             raise InputError("conlang families must not name a language twice")
         object.__setattr__(self, "families", families)
-        self._fill("similarity", len(families), 1.0, "one for each family")
-        self._fill("synonymy", len(names), 0.5, "one for each language")
-        orders = self.orders
-        if orders is None:
-            orders = ("forward",) + ("reversed",) * (len(names) - 1)
-        if isinstance(orders, str) or len(orders) != len(names):
+        orders = self.orders or ("forward",) + ("reversed",) * (len(names) - 1)
+        if len(orders) != len(names):
             raise InputError(f"conlang orders must be {len(names)} names, got {orders!r}")
-        for order in orders:
-            if order not in ORDERS:
-                raise InputError(f"conlang orders must be of {', '.join(ORDERS)}, got {order!r}")
-        object.__setattr__(self, "orders", orders)
+        object.__setattr__(self, "orders", tuple(orders))
         strings, needed = self.syllables**self.syllables_per_concept, SPELLINGS * self.concepts
         if strings > 2**22:
             raise InputError(
@@ -151,47 +132,17 @@ class ConlangConfig:
                 f"syllables, but {self.concepts} concepts need {needed}: lower concepts, or raise "
                 "syllables"
             )
-        shared = [_shared_syllables(self, similarity) for similarity in self.similarities]
-        pieces = len(names) * self.syllables - sum(
-            m * (len(family) - 1) for m, family in zip(shared, families, strict=True) if family
-        )
+        shared = _shared_syllables(self, self.similarity)
+        pieces = len(names) * self.syllables - shared * (len(members) - len(families))
         if pieces > len(_ONSETS) * len(_VOWELS) * len(_CODAS):
             raise InputError(f"conlang syllables of all languages are too many: {pieces}")
 
-    def _fill(self, field: str, count: int, high: float, meaning: str) -> None:
-        """Check a field that is one number or `count` numbers in [0, high]."""
-        value = getattr(self, field)
-        values = value if isinstance(value, tuple) else (value,) * count
-        if len(values) != count:
-            raise InputError(f"conlang {field} must be one number or {count}, {meaning}: {value}")
-        for number in value if isinstance(value, tuple) else (value,):
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                raise InputError(f"conlang {field} must be a number, got {number!r}")
-            if not 0.0 <= number <= high:  # also refuses NaN
-                raise InputError(f"conlang {field} must lie in [0, {high:g}], got {number}")
-
-    @property
-    def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The families, resolved."""
-        return self.families or ()
-
-    @property
-    def similarities(self) -> tuple[float, ...]:
-        """Similarity of each family."""
-        value = self.similarity
-        return value if isinstance(value, tuple) else (value,) * len(self.groups)
-
     @property
     def relations(self) -> list[tuple[tuple[str, ...], float]]:
-        """The families with their similarities; each other language is a family of its own."""
-        lone = [((name,), 0.0) for name in self.languages if name not in sum(self.groups, ())]
-        return [*zip(self.groups, self.similarities, strict=True), *lone]
-
-    @property
-    def synonymies(self) -> tuple[float, ...]:
-        """Probability of the second spelling in each language."""
-        value = self.synonymy
-        return value if isinstance(value, tuple) else (value,) * len(self.languages)
+        """The families with their similarity. Each other language is a family by itself."""
+        families = self.families or ()
+        lone = [((name,), 0.0) for name in self.languages if name not in sum(families, ())]
+        return [*((family, self.similarity) for family in families), *lone]
 
     @property
     def pairs(self) -> tuple[str, ...]:
@@ -221,7 +172,8 @@ def irreducible_entropy_per_sentence(config: ConlangConfig, pair: str) -> float:
     >>> round(irreducible_entropy_per_sentence(ConlangConfig(), "src-aaa"), 4)
     3.0024
     """
-    q = config.synonymies[config.languages.index(config.split_pair(pair)[1])]
+    config.split_pair(pair)
+    q = config.synonymy
     choice = -sum(x * math.log(x) for x in (q, 1.0 - q) if x > 0)
     return choice * (config.min_concepts + config.max_concepts) / 2
 
@@ -305,10 +257,7 @@ class Conlang:
         self.config = config
         inventories, self.pieces = _inventories(config)
         self.spellings = _spellings(config, inventories)
-        self._orders = {
-            name: _order_table(order, config.max_concepts)
-            for name, order in zip(config.languages, config.orders or (), strict=True)
-        }
+        self._orders = dict(zip(config.languages, config.orders or (), strict=True))
         cumulative = np.cumsum(zipf_probabilities(config))[:-1] * 2.0**32
         self._thresholds = np.minimum(cumulative, 2.0**32 - 1).astype(np.uint32)
         self._concept_block = lru_cache(maxsize=8)(self._draw_concepts)
@@ -391,12 +340,12 @@ class Conlang:
         ids = {piece: i for i, piece in enumerate(self.pieces)}
         rows = []
         for number, line in enumerate(lines, 1):
-            found = [s for word in line.split() for s in _SYLLABLE.findall(word)]
-            unknown = next((s for s in found if s not in ids), None)
-            if unknown is not None or "".join(found) != "".join(line.split()):
+            syllables = [s for word in line.split() for s in _SYLLABLE.findall(word)]
+            unknown = next((s for s in syllables if s not in ids), None)
+            if unknown is not None or "".join(syllables) != "".join(line.split()):
                 what = f"syllable {unknown!r}" if unknown else "spelling"
                 raise InputError(f"line {number} is not conlang: unknown {what} in {line!r}")
-            rows.append([ids[s] for s in found])
+            rows.append([ids[s] for s in syllables])
         return Ragged.of(rows)
 
     # How blocks are made
@@ -458,11 +407,13 @@ class Conlang:
         """Put concepts in the language's order and spell them."""
         rows, width = concepts.shape
         bits = _philox(self.config.seed, "spelling", split, stream, language, block=block)
-        q = self.config.synonymies[self.config.languages.index(language)]
+        q, place = self.config.synonymy, np.arange(width)
         second = _words(bits, rows * width).reshape(rows, width) < np.uint32(q * 2.0**32)
-        ordered = np.take_along_axis(concepts, self._orders[language][lengths], axis=1)
+        ordered = concepts
+        if self._orders[language] == "reversed":  # what stands beyond a sentence is left out below
+            ordered = np.take_along_axis(concepts, lengths[:, None] - 1 - place, axis=1)
         spelled = SPELLINGS * ordered + second
-        flat = spelled[np.arange(width) < lengths[:, None]]  # (words,)
+        flat = spelled[place < lengths[:, None]]  # (words,)
         k = self.config.syllables_per_concept
         table = self.spellings[language].reshape(-1, k)
         offsets = np.concatenate([[0], np.cumsum(lengths * k)]).astype(np.int64)
@@ -470,7 +421,7 @@ class Conlang:
 
 
 def _philox(seed: int, *names: str, block: int = 0) -> np.random.Philox:
-    """A random stream of its own for each seed, name and block."""
+    """A separate random stream for each seed, name and block."""
     text = "\0".join((str(seed), *names))
     key = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "little")
     return np.random.Philox(key=key, counter=block << 64)
@@ -501,24 +452,6 @@ def _slice(rows: Ragged, start: int, stop: int) -> Ragged:
     """Consecutive rows."""
     offsets = rows.offsets[start : stop + 1]
     return Ragged(rows.flat[offsets[0] : offsets[-1]], offsets - offsets[0])
-
-
-def _order_table(order: str, width: int) -> np.ndarray:
-    """Row n holds, for a sentence of n concepts, the concept that stands at each position.
-
-    (width + 1, width) int64; positions beyond n point to themselves.
-    """
-    table = np.tile(np.arange(width), (width + 1, 1))
-    for n in range(1, width + 1):
-        plain = list(range(n))
-        table[n, :n] = {
-            "forward": plain,
-            "reversed": plain[::-1],
-            "swapped": [i ^ 1 if i ^ 1 < n else i for i in plain],
-            "rotated": plain[1:] + plain[:1],
-            "interleaved": plain[::2] + plain[1::2],
-        }[order]
-    return table
 
 
 def _shared_concepts(config: ConlangConfig, similarity: float) -> np.ndarray:
@@ -572,7 +505,7 @@ def _spellings(config: ConlangConfig, inventories: dict[str, np.ndarray]) -> dic
     """Two spellings of each concept in each language, (concepts, 2, k) token ids."""
     size, k, count = config.syllables, config.syllables_per_concept, config.concepts
     digits = np.stack(np.unravel_index(np.arange(size**k), (size,) * k), axis=1)  # (size**k, k)
-    relation = {name: found for found in config.relations for name in found[0]}
+    relation = {name: family for family in config.relations for name in family[0]}
     tables = {}
     for name in config.languages:
         family, similarity = relation[name]

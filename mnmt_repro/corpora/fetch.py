@@ -15,7 +15,7 @@ from mnmt_repro.repository import cache_root
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 
 
-def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) -> Path:
+def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL) -> Path:
     """Return the path of a Multi30k file, downloading it where it is not there yet.
 
     Looked for below ``MNMT_REPRO_DATA`` first, then in the cache (`registry.cache_root`), where a
@@ -27,8 +27,6 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
         From the card of ``multi30k``.
     base_url : str
         Folder of the files.
-    retries : int
-        How often to try again after the first failure; the pauses grow by a second each.
 
     Returns
     -------
@@ -38,15 +36,15 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
     Raises
     ------
     InputError
-        If it cannot be downloaded; what to do instead is told. Nothing is left under the file's
-        name.
+        If it cannot be downloaded; the message says what to do instead. Nothing is left under the
+        file's name.
     """
     path = locate(file)
     folder = cache_root() / Path(file.path).parent
     if path is not None and path.parent != folder:
         return path
     try:
-        return download(base_url, Path(file.path).name, file.sha256, folder, retries=retries)
+        return download(base_url, Path(file.path).name, file.sha256, folder)
     except InputError as error:
         raise InputError(
             f"{file.path}: {error}, or set MNMT_REPRO_DATA to a folder that holds {file.path}, or "
@@ -54,7 +52,7 @@ def obtain(file: CorpusFile, *, base_url: str = MULTI30K_URL, retries: int = 3) 
         ) from error
 
 
-def download(base_url: str, name: str, sha256: str, folder: Path, *, retries: int = 3) -> Path:
+def download(base_url: str, name: str, sha256: str, folder: Path) -> Path:
     """Return ``folder/name``, downloaded from `base_url` where it is not there yet.
 
     Parameters
@@ -77,7 +75,7 @@ def download(base_url: str, name: str, sha256: str, folder: Path, *, retries: in
         path=folder,
         base_url=base_url,
         registry={name: f"sha256:{sha256}"},
-        retry_if_failed=retries,
+        retry_if_failed=3,  # the pauses grow by a second each
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)

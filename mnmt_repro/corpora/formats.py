@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.textfile import read_lines
@@ -34,7 +35,7 @@ class Bitext:
     Raises
     ------
     InputError
-        If the sides, or the domains, are not equally long.
+        If the sides are not equally long.
     """
 
     pair: str
@@ -49,11 +50,6 @@ class Bitext:
             raise InputError(
                 f"{self.origin or self.pair}: {len(self.source)} source and {len(self.target)} "
                 "target sentences; the two sides must be equally long"
-            )
-        if self.domain is not None and len(self.domain) != len(self.source):
-            raise InputError(
-                f"{self.origin or self.pair}: {len(self.domain)} domains for "
-                f"{len(self.source)} sentences"
             )
 
     def __len__(self) -> int:
@@ -96,17 +92,44 @@ def _listed(names: Collection[str]) -> str:
     return text if len(text) <= 200 else f"{text[:200]} ..."
 
 
-def columns_of(pair: str, there: Collection[str], where: str) -> tuple[str, str]:
-    """Return the names of both sides: the languages of the pair, else ``source``, ``target``."""
-    candidates = (split_pair(pair), ("source", "target"))
-    for source, target in candidates:
-        if source in there and target in there:
-            return source, target
-    wanted = " nor ".join(f"{source!r} and {target!r}" for source, target in candidates)
-    raise InputError(
-        f"{where}: neither {wanted}; there are {_listed(there)}; name the "
-        "two to read: PATH?source=NAME&target=NAME"
-    )
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Names of the columns of a TSV, or of the keys of JSON objects.
+
+    Parameters
+    ----------
+    source, target : str, optional
+        Of both sides; by default the languages of the pair, else ``source`` and ``target``.
+    domain : str, optional
+        With the domain of each sentence.
+    split : str, optional
+        Keep only the sentences whose `split_column` has this value.
+    """
+
+    source: str | None = None
+    target: str | None = None
+    domain: str | None = None
+    split: str | None = None
+    split_column: str = "split"
+
+    def read(
+        self, pair: str, there: Collection[str], where: str, hint: str = ""
+    ) -> list[str | None]:
+        """Names to read: source, target, domain and split; None for what is not asked for."""
+        source, target = self.source, self.target
+        if source is None or target is None:
+            candidates = (split_pair(pair), ("source", "target"))
+            known = [each for each in candidates if set(each) <= set(there)]
+            if not known:
+                wanted = " nor ".join(f"{a!r} and {b!r}" for a, b in candidates)
+                raise InputError(
+                    f"{where}: neither {wanted}; there are {_listed(there)}; name the "
+                    f"two to read: PATH?source=NAME&target=NAME{hint}"
+                )
+            source, target = known[0]
+        if source == target:
+            raise InputError(f"{where}: source and target are the same column {source!r}")
+        return [source, target, self.domain, None if self.split is None else self.split_column]
 
 
 def _empty(text: str) -> bool:
@@ -115,8 +138,6 @@ def _empty(text: str) -> bool:
 
 def _refuse_empty(lines: Sequence[int], name: str, what: str) -> None:
     """Name the first of the lines, of which a side is empty, and some of the others."""
-    if not lines:
-        return
     some, more = ", ".join(map(str, lines[1:6])), len(lines) - 6
     others = f" (other such lines: {some}{f' and {more:,} more' * (more > 0)})" if some else ""
     raise InputError(
@@ -124,17 +145,7 @@ def _refuse_empty(lines: Sequence[int], name: str, what: str) -> None:
     )
 
 
-def parse_tsv(
-    lines: list[str],
-    name: str,
-    pair: str,
-    *,
-    source: str | None = None,
-    target: str | None = None,
-    split: str | None = None,
-    domain: str | None = None,
-    split_column: str = "split",
-) -> Bitext:
+def parse_tsv(lines: list[str], name: str, pair: str, columns: Columns = Columns()) -> Bitext:  # noqa: B008
     """Read two columns of the lines of a tab-separated file, the first of which is its header.
 
     Fields are not quoted (``csv.QUOTE_NONE``): a quotation mark is a character like any other.
@@ -145,12 +156,6 @@ def parse_tsv(
         Of the file, for messages.
     pair
         Directed pair, source-target.
-    source, target
-        Columns of both sides; None: the languages of the pair, else ``source`` and ``target``.
-    split
-        Keep only the rows whose `split_column` has this value; all rows if None.
-    domain
-        Column with the domain of each sentence.
 
     Raises
     ------
@@ -165,65 +170,48 @@ def parse_tsv(
         raise InputError(f"{name}: lines end in a carriage return alone; end them in a line feed")
     if len(set(header)) != len(header):
         raise InputError(f"{name}: line 1: a column name occurs twice in {_listed(header)}")
-    if source is None or target is None:
-        try:
-            source, target = columns_of(pair, header, f"{name}: line 1")
-        except InputError as error:
-            names = "<TAB>".join(split_pair(pair))
-            raise InputError(
-                f"{error}; if line 1 is a sentence, add a header line {names}"
-            ) from None
-    wanted = [source, target]
-    wanted += [domain] if domain is not None else []
-    wanted += [split_column] if split is not None else []
-    for column in wanted:
-        if column not in header:
+    hint = f"; if line 1 is a sentence, add a header line {pair.replace('-', '<TAB>')}"
+    names = columns.read(pair, header, f"{name}: line 1", hint)
+    for column in names:
+        if column is not None and column not in header:
             raise InputError(
                 f"{name}: line 1: no column {column!r}; the columns are {_listed(header)}"
             )
-    if source == target:
-        raise InputError(f"{name}: source and target are the same column {source!r}")
-    width = len(header)
-    at_source, at_target = header.index(source), header.index(target)
-    at_split = header.index(split_column) if split is not None else None
-    at_domain = header.index(domain) if domain is not None else None
+    at = [None if column is None else header.index(column) for column in names]
     rows: list[_Row] = []
-    empty: list[int] = []
-    at_fault = ""
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
-        if len(row) != width:
+        if len(row) != len(header):
             raise InputError(
-                f"{name}: line {number}: {len(row)} fields, but the header has {width}: "
+                f"{name}: line {number}: {len(row)} fields, but the header has {len(header)}: "
                 f"{_listed(header)}"
             )
-        if _empty(row[at_source]) or _empty(row[at_target]):
-            at_fault = at_fault or (source if _empty(row[at_source]) else target)
-            empty.append(number)
-            continue
-        marked, part = (None if at is None else row[at] for at in (at_domain, at_split))
-        rows.append((row[at_source], row[at_target], marked, part))
-    _refuse_empty(empty, name, f"column {at_fault!r}")
+        rows.append((number, *(None if i is None else row[i] for i in at)))
     if not rows:
         raise InputError(f"{name}: no sentence after the header line")
-    return _of_split(rows, split, pair, name, "row")
+    return _bitext(rows, names, columns.split, pair, name)
 
 
-_Row = tuple[str, str, str | None, str | None]
-"""Source, target, domain and split of a sentence."""
+_Row = tuple[Any, ...]
+"""Number of a line, then source, target, domain and split of its sentence."""
 
 
-def _of_split(rows: Sequence[_Row], split: str | None, pair: str, name: str, what: str) -> Bitext:
+def _bitext(
+    rows: Sequence[_Row], names: Sequence[str | None], split: str | None, pair: str, name: str
+) -> Bitext:
     """The sentences of a split, or all where none is asked for."""
-    chosen = [row for row in rows if split is None or row[3] == split]
+    if empty := [row for row in rows if _empty(row[1]) or _empty(row[2])]:
+        side = names[0] if _empty(empty[0][1]) else names[1]
+        _refuse_empty([row[0] for row in empty], name, f"column {side!r}")
+    chosen = [row for row in rows if split is None or row[4] == split]
     if not chosen:
-        there = sorted({str(row[3]) for row in rows})
-        raise InputError(f"{name}: no {what} in split {split!r}; the splits are {there}")
+        there = sorted({str(row[4]) for row in rows})
+        raise InputError(f"{name}: no sentence in split {split!r}; the splits are {there}")
     return Bitext(
         pair=pair,
-        source=[source for source, *_ in chosen],
-        target=[target for _, target, *_ in chosen],
-        domain=[domain for *_, domain, _ in chosen if domain is not None] or None,
+        source=[row[1] for row in chosen],
+        target=[row[2] for row in chosen],
+        domain=None if names[2] is None else [row[3] for row in chosen],
         origin=name if split is None else f"{name} ({split})",
     )
 
@@ -282,8 +270,6 @@ def _json_text(entry: dict, key: str, where: str) -> str:
     text = entry[key]
     if not isinstance(text, str):
         raise InputError(f"{where}: {key!r} is {type(text).__name__}, not a string")
-    if _empty(text):
-        raise InputError(f"{where}: {key!r} is empty; remove the sentence from both sides")
     for character, what in (("\0", "a NUL character"), ("\n", "a line break"), ("\t", "a tab")):
         if character in text:
             raise InputError(f"{where}: {what} inside {key!r}; a sentence is one line of text")
@@ -294,16 +280,7 @@ def _json_text(entry: dict, key: str, where: str) -> str:
     return text
 
 
-def read_jsonl(
-    path: str | Path,
-    pair: str,
-    *,
-    source: str | None = None,
-    target: str | None = None,
-    split: str | None = None,
-    domain: str | None = None,
-    split_column: str = "split",
-) -> Bitext:
+def read_jsonl(path: str | Path, pair: str, columns: Columns = Columns()) -> Bitext:  # noqa: B008
     r"""Read JSON lines: one object a line, such as ``{"source": "Hello", "target": "Hallo"}``.
 
     Parameters
@@ -312,18 +289,8 @@ def read_jsonl(
         Plain, gzip or xz.
     pair : str
         Directed pair, source-target.
-    source, target : str, optional
-        Keys of the two sides; by default the languages of the pair, else ``source`` and ``target``.
-    split : str, optional
-        Keep only the objects whose key `split_column` has this value.
-    domain : str, optional
-        Key of the domain.
-    split_column : str, optional
-        Looked at only where `split` is given.
-
-    Returns
-    -------
-    Bitext
+    columns : Columns
+        Names of the keys.
 
     Raises
     ------
@@ -335,18 +302,15 @@ def read_jsonl(
     lines = read_lines(path)
     if not lines or not lines[0]:
         raise InputError(f"{path}: is empty, or its first line is")
-    if source is None or target is None:
-        where = f"{path}: line 1"
-        source, target = columns_of(pair, list(json_object(lines[0], where)), where)
+    first = f"{path}: line 1"
+    names = columns.read(pair, list(json_object(lines[0], first)), first)
     rows: list[_Row] = []
     for number, line in enumerate(lines, start=1):
         where = f"{path}: line {number}"
         entry = json_object(line, where)
-        sides = _json_text(entry, source, where), _json_text(entry, target, where)
-        marked = None if domain is None else _json_text(entry, domain, where)
-        part = None if split is None else _json_text(entry, split_column, where)
-        rows.append((*sides, marked, part))
-    return _of_split(rows, split, pair, str(path), "line")
+        texts = (None if name is None else _json_text(entry, name, where) for name in names)
+        rows.append((number, *texts))
+    return _bitext(rows, names, columns.split, pair, str(path))
 
 
 def json_object(line: str, where: str) -> dict:

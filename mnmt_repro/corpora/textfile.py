@@ -59,7 +59,7 @@ def read_packed(path: str | Path) -> bytes:
 def unpack(packed: bytes, path: str | Path) -> bytes:
     """Return the whole content of a file that may be gzip or xz.
 
-    What the file is, is told by its first bytes; an ending ``.gz`` or ``.xz`` that its content
+    The first bytes say what the file is; an ending ``.gz`` or ``.xz`` that its content
     does not bear out is an error.
 
     Parameters

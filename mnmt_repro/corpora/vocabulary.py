@@ -20,10 +20,16 @@ from mnmt_repro.typed_config import Count, Natural, Positive, Range, check, requ
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 PAD, EOS, UNK, BOS = 0, 1, 2, 3
 SPECIAL = ("<pad>", "</s>", "<unk>", "<s>")
 SPACE = "\u2581"  # SentencePiece's mark for a space
+SETTINGS = {
+    **{f"{role}_id": i for i, role in enumerate(("pad", "eos", "unk", "bos"))},
+    **{f"{role}_piece": SPECIAL[i] for i, role in enumerate(("pad", "eos", "unk", "bos"))},
+}
+"""SentencePiece's settings of the special pieces."""
 BYTES = 256
 
 
@@ -72,7 +78,7 @@ class VocabularyConfig:
 class Vocabulary:
     """A trained SentencePiece model with fixed special ids: pad 0, end 1, unknown 2, start 3.
 
-    Models of other programs need not have a start of their own (see `interchange.pieces`). Their
+    Models of other programs may lack a start piece (see `interchange.pieces`). Their
     file then says in `bos_piece` which of the other three special pieces the decoder starts with.
     """
 
@@ -156,16 +162,16 @@ class Vocabulary:
     @cached_property
     def never(self) -> tuple[int, ...]:
         """Ids that no translation may hold: special and unused ones but the end, and tags."""
-        found, tags = self.processor, {tag(language) for language in self.languages}
+        known, tags = self.processor, {tag(language) for language in self.languages}
         return tuple(
             i
             for i in range(len(self))
             if i != EOS
             and (
-                found.is_control(i)
-                or found.is_unknown(i)
-                or found.is_unused(i)
-                or found.id_to_piece(i) in tags
+                known.is_control(i)
+                or known.is_unknown(i)
+                or known.is_unused(i)
+                or known.id_to_piece(i) in tags
             )
         )
 
@@ -238,16 +244,17 @@ def train_vocabulary(
             character_coverage=config.character_coverage,
             byte_fallback=True,
             user_defined_symbols=[tag(language) for language in config.languages],
-            pad_id=PAD,
-            eos_id=EOS,
-            unk_id=UNK,
-            bos_id=BOS,
-            pad_piece=SPECIAL[PAD],
-            eos_piece=SPECIAL[EOS],
-            unk_piece=SPECIAL[UNK],
-            bos_piece=SPECIAL[BOS],
+            **SETTINGS,
         )
     )
+
+
+def with_settings(model: ModelProto, start: str = SPECIAL[BOS]) -> Vocabulary:
+    """A vocabulary of a model whose first pieces are ours; its settings then say so."""
+    for name, value in {**SETTINGS, "bos_piece": start}.items():
+        setattr(model.trainer_spec, name, value)
+    model.trainer_spec.vocab_size = len(model.pieces)
+    return Vocabulary(model.SerializeToString(deterministic=True))
 
 
 def learn_pieces(lines: Iterable[str], pieces: int, **settings: Any) -> bytes:
@@ -280,7 +287,7 @@ def learn_pieces(lines: Iterable[str], pieces: int, **settings: Any) -> bytes:
             **settings,
         )
     except RuntimeError as error:
-        why = f"SentencePiece could not learn so many from this text: {error}"
+        why = f"SentencePiece could not learn them from this text: {error}"
         if most := re.search(r"<= (\d+)", str(error)):
             why = f"this text gives at most {most[1]}, so give that number"
         elif least := re.search(r"required_chars\. \d+ vs (\d+)", str(error)):

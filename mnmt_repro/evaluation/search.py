@@ -103,16 +103,16 @@ def beam_search(
     """
     was_training = model.training
     model.eval()
-    given = [start] if isinstance(start, int) else list(start)
+    beginning = [start] if isinstance(start, int) else list(start)
     # B sentences are not yet done; each has k prefixes (1 at first, then `beam`) of t pieces.
     device, beam = source.device, config.beam
     ended: list[list[Hypothesis]] = [[] for _ in source]
     limits = [config.longest(n) for n in (source != PAD).sum(1).tolist()]
     cache = model.start(*model.encode(source))
     active = list(range(len(source)))  # (B,) rows of `source`
-    if len(given) > 1:
-        model.decode(torch.tensor(given[:-1], device=device).expand(len(source), -1), cache)
-    prefixes = torch.full((len(source), 1, 1), given[-1], device=device)  # (B, k, 1 + t)
+    if len(beginning) > 1:
+        model.decode(torch.tensor(beginning[:-1], device=device).expand(len(source), -1), cache)
+    prefixes = torch.full((len(source), 1, 1), beginning[-1], device=device)  # (B, k, 1 + t)
     totals: Tensor | None = None  # (B, k) log-probabilities of the prefixes
     length = 0
     while active:
@@ -136,12 +136,12 @@ def beam_search(
         ending = (ends & top.isfinite())[:, :beam]
         for row, rank in ending.nonzero().tolist():
             tokens = prefixes[row, parent[row, rank], 1:].tolist()
-            found = Hypothesis(
+            hypothesis = Hypothesis(
                 tokens=tuple(tokens),
                 log_probability=top[row, rank].item(),
                 score=top[row, rank].item() / (len(tokens) + 1) ** config.length_penalty,
             )
-            ended[active[row]].append(found)
+            ended[active[row]].append(hypothesis)
 
         # Unfinished prefixes first, the likeliest leading; stable, so that ties keep their order.
         order = ends.to(torch.uint8).argsort(dim=1, stable=True)[:, :beam]
@@ -210,16 +210,16 @@ def search_all(
     """
     device = model.output_weight.device
     order = np.argsort(-source.lengths, kind="stable")
-    found: dict[int, Hypothesis] = {}
+    best_of: dict[int, Hypothesis] = {}
     for first in range(0, len(order), batch_sentences):
         rows = order[first : first + batch_sentences]
         part = source.take(rows)
         batch = torch.from_numpy(part.pad(int(part.lengths.max()))).to(device)
         best = beam_search(model, batch, start, config, forbidden=forbidden)
-        found.update((int(row), ranked[0]) for row, ranked in zip(rows, best, strict=True))
+        best_of.update((int(row), ranked[0]) for row, ranked in zip(rows, best, strict=True))
         if progress is not None:
             progress(len(rows))
-    return [found[row] for row in range(len(source))]
+    return [best_of[row] for row in range(len(source))]
 
 
 def encode_lines(

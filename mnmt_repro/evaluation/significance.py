@@ -1,7 +1,7 @@
 """Is a difference chance? Over sentences: paired bootstrap. Over directions: paired t-test.
 
-A bootstrap asks what other test sentences would have said of the same two models, the t-test what
-other directions would; neither knows of the seed that a model was trained with.
+The bootstrap shows how the difference would vary over other test sentences, the t-test how it would
+vary over other directions. Neither includes the variation between training seeds.
 """
 
 from __future__ import annotations

@@ -4,29 +4,10 @@
 MADLAD-400. `write_hf` and `write_ct2` write a model of ours as such a folder, or as one that
 CTranslate2 runs. `mnmt-repro export` is the command, and `translate`, `evaluate`, `compare` and
 `upgrade --from` take such a folder in place of a run's.
-
->>> from mnmt_repro.interchange import m2m100_ids
->>> import torch
->>> m2m100_ids(torch.tensor([0, 1, 2, 3, 4])).tolist()  # padding, end, unknown, start, a piece
-[1, 2, 3, 0, 4]
 """
 
 from mnmt_repro.interchange.ctranslate import Ct2, write_ct2
 from mnmt_repro.interchange.folder import Imported, is_ct2, is_hf, read_folder
 from mnmt_repro.interchange.pieces import Pieces
-from mnmt_repro.interchange.weights import from_m2m100, from_t5, m2m100_ids
+from mnmt_repro.interchange.weights import from_transformers
 from mnmt_repro.interchange.writing import write_hf
-
-__all__ = [
-    "Ct2",
-    "Imported",
-    "Pieces",
-    "from_m2m100",
-    "from_t5",
-    "is_ct2",
-    "is_hf",
-    "m2m100_ids",
-    "read_folder",
-    "write_ct2",
-    "write_hf",
-]

@@ -32,7 +32,7 @@ class Imported:
         Of our model that computes the same.
     weights
         Under our names, in the tables' own order of rows. A tensor is mapped from its file when it
-        is asked for, and takes no memory of its own.
+        is asked for, and is not copied.
     files
         That hold the weights.
     config

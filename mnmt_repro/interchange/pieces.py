@@ -23,7 +23,16 @@ from typing import Any, get_args
 import numpy as np
 
 from mnmt_repro.corpora.encoding import Tags
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL,
+    UNK,
+    Vocabulary,
+    tag,
+    with_settings,
+)
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.weights import Family, Fields, front_rows
 
@@ -214,12 +223,7 @@ def _vocabulary(model: Any, pieces: list[Any], start: int, special: int) -> Voca
             text, type_ = f"<unused {index}>", kind.UNUSED
         names[text] = index
         made.pieces.append(kind(piece=text, score=score, type=type_))
-    spec = made.trainer_spec
-    spec.pad_id, spec.eos_id, spec.unk_id, spec.bos_id = PAD, EOS, UNK, BOS
-    spec.pad_piece, spec.eos_piece, spec.unk_piece = SPECIAL[:BOS]
-    spec.bos_piece = SPECIAL[BOS if special > BOS else start]
-    spec.vocab_size = len(pieces)
-    return Vocabulary(made.SerializeToString(deterministic=True))
+    return with_settings(made, SPECIAL[BOS if special > BOS else start])
 
 
 def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tuple[Any, list[int]]:

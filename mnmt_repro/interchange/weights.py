@@ -41,6 +41,27 @@ _T5_BLOCKS = {  # in the order of a decoder layer: our name, then theirs with th
     "cross": ("EncDecAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
     "feed_forward": ("DenseReluDense", {"gate": "wi_0", "up": "wi_1", "out": "wo"}),
 }
+_T5_SIZES = {  # our fields, and theirs
+    "vocab_size": "vocab_size",
+    "d_model": "d_model",
+    "d_ff": "d_ff",
+    "heads": "num_heads",
+    "head_dim": "d_kv",
+    "encoder_layers": "num_layers",
+    "decoder_layers": "num_decoder_layers",
+    "relative_buckets": "relative_attention_num_buckets",
+    "relative_max_distance": "relative_attention_max_distance",
+}
+_M2M100_SIZES = {  # theirs, and ours
+    "vocab_size": "vocab_size",
+    "d_model": "d_model",
+    "encoder_layers": "encoder_layers",
+    "decoder_layers": "decoder_layers",
+    "encoder_attention_heads": "heads",
+    "decoder_attention_heads": "heads",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+}
 
 
 @dataclass(frozen=True)
@@ -124,21 +145,13 @@ def _t5_shape(config: Fields, family: Family) -> ModelConfig:
             f"{config.file}: this is the first T5, which scales its outputs; only version 1.1 can "
             "be read, whose field 'tie_word_embeddings' is false"
         )
-    layers = config.count("num_layers")
+    usual: dict[str, int] = {"relative_buckets": 32, "relative_max_distance": 128}
+    usual["decoder_layers"] = config.count("num_layers")
+    sizes: dict[str, Any] = {
+        ours: config.count(theirs, usual.get(ours)) for ours, theirs in _T5_SIZES.items()
+    }
     dropout = config.share("dropout_rate", 0.1)
-    return ModelConfig(
-        vocab_size=config.count("vocab_size"),
-        d_model=config.count("d_model"),
-        d_ff=config.count("d_ff"),
-        heads=config.count("num_heads"),
-        head_dim=config.count("d_kv"),
-        encoder_layers=layers,
-        decoder_layers=config.count("num_decoder_layers", layers),
-        relative_buckets=config.count("relative_attention_num_buckets", 32),
-        relative_max_distance=config.count("relative_attention_max_distance", 128),
-        dropout=dropout,
-        attention_dropout=dropout,
-    )
+    return ModelConfig(**sizes, dropout=dropout, attention_dropout=dropout)
 
 
 def _m2m100_shape(config: Fields) -> ModelConfig:
@@ -148,23 +161,17 @@ def _m2m100_shape(config: Fields) -> ModelConfig:
         config.require(f"{field}_token_id", row, row)
     for same in ("ffn_dim", "attention_heads"):
         config.require(f"decoder_{same}", config.count(f"encoder_{same}"))
-    width, heads = config.count("d_model"), config.count("encoder_attention_heads")
+    sizes: dict[str, Any] = {o: config.count(theirs) for theirs, o in _M2M100_SIZES.items()}
+    width, heads = sizes["d_model"], sizes["heads"]
     if width % heads:
         raise InputError(
             f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
         )
-    like_paper_b = ModelConfig.fairseq(
-        vocab_size=config.count("vocab_size"),
-        d_model=width,
-        layers=config.count("encoder_layers"),
-        heads=heads,
-        d_ff=config.count("encoder_ffn_dim"),
+    return replace(
+        ModelConfig.fairseq(vocab_size=1, d_model=width, layers=1, heads=heads),
+        **sizes,
         dropout=config.share("dropout", 0.1),
         attention_dropout=config.share("attention_dropout", 0.1),
-    )
-    return replace(
-        like_paper_b,
-        decoder_layers=config.count("decoder_layers"),
         scale_embedding=bool(config.get("scale_embedding", True)),
     )
 
@@ -301,15 +308,13 @@ def front_rows(special: Sequence[int], rows: int) -> np.ndarray:
     return order
 
 
-def fill(
-    shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray | None = None
-) -> Transformer:
+def fill(shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray) -> Transformer:
     """Build our model with these weights; `order` has the row of each of our ids."""
     model = Transformer(shape)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
             tensor.copy_(weights[name])
-            if name in TABLES and order is not None:
+            if name in TABLES:
                 moved = np.flatnonzero(order != np.arange(len(order)))
                 tensor[torch.from_numpy(moved)] = weights[name][torch.from_numpy(order[moved])].to(
                     tensor.dtype
@@ -317,47 +322,22 @@ def fill(
     return model
 
 
-def from_t5(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """Our model with the weights of a `T5ForConditionalGeneration` of version 1.1, or of an mT5.
+def from_transformers(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
+    """Our model with the weights of a T5 (version 1.1), an mT5 or an M2M-100 of `transformers`.
 
-    It takes what a model of `transformers` gives, `config.to_dict()` and `state_dict()`. Ids are
-    the same in both (padding 0, end 1). T5 starts its decoder with padding, id 0.
-
-    Raises
-    ------
-    InputError
-        When the model is not T5 v1.1, or a weight is missing or of another shape.
-    """
-    family: Family = "mt5" if config.get("model_type") == "mt5" else "t5"
-    shape = shape_of(Fields(config), family)
-    return fill(shape, Renamed(shape, weights))
-
-
-def from_m2m100(config: Mapping[str, Any], weights: Mapping[str, Tensor]) -> Transformer:
-    """Our model with the weights of an `M2M100ForConditionalGeneration`.
-
-    The two number their special pieces differently; the embedding's first four rows are put in our
-    order, and `m2m100_ids` turns our ids into theirs. M2M-100 starts its decoder with the end of
-    sentence; the target's language tag follows.
+    It takes what a model there gives, `config.to_dict()` and `state_dict()`. M2M-100 numbers its
+    special pieces in another order (`M2M100_SPECIAL`); the first rows of its table are put in ours.
 
     Raises
     ------
     InputError
         When the model computes something else, or a weight is missing or of another shape.
     """
-    shape = shape_of(Fields(config), "m2m_100")
-    order = front_rows(M2M100_SPECIAL, shape.vocab_size)
-    return fill(shape, Renamed(shape, weights), order)
-
-
-def m2m100_ids(ids: Tensor) -> Tensor:
-    """M2M-100's ids of pieces that have the ids `ids` in our model.
-
-    >>> m2m100_ids(torch.tensor([0, 1, 2, 3, 4])).tolist()
-    [1, 2, 3, 0, 4]
-    """
-    special = torch.tensor(M2M100_SPECIAL, device=ids.device)
-    return torch.where(ids < len(special), special[ids.clamp_max(len(special) - 1)], ids)
+    fields = Fields(config)
+    family = family_of(fields)
+    shape = shape_of(fields, family)
+    special = M2M100_SPECIAL if family == "m2m_100" else ()
+    return fill(shape, Renamed(shape, weights), front_rows(special, shape.vocab_size))
 
 
 def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
@@ -397,14 +377,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "model_type": "m2m_100",
             **common,
             "bos_token_id": int(rows[BOS]),
-            "vocab_size": shape.vocab_size,
-            "d_model": shape.d_model,
-            "encoder_layers": shape.encoder_layers,
-            "decoder_layers": shape.decoder_layers,
-            "encoder_attention_heads": shape.heads,
-            "decoder_attention_heads": shape.heads,
-            "encoder_ffn_dim": shape.d_ff,
-            "decoder_ffn_dim": shape.d_ff,
+            **{theirs: getattr(shape, ours) for theirs, ours in _M2M100_SIZES.items()},
             "activation_function": "relu",
             "scale_embedding": shape.scale_embedding,
             "dropout": shape.dropout,
@@ -420,15 +393,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "architectures": ["T5ForConditionalGeneration"],
             "model_type": "t5",
             **common,
-            "vocab_size": shape.vocab_size,
-            "d_model": shape.d_model,
-            "d_ff": shape.d_ff,
-            "d_kv": shape.head_dim,
-            "num_heads": shape.heads,
-            "num_layers": shape.encoder_layers,
-            "num_decoder_layers": shape.decoder_layers,
-            "relative_attention_num_buckets": shape.relative_buckets,
-            "relative_attention_max_distance": shape.relative_max_distance,
+            **{theirs: getattr(shape, ours) for ours, theirs in _T5_SIZES.items()},
             "feed_forward_proj": "gated-gelu",
             "layer_norm_epsilon": 1e-6,
             "dropout_rate": shape.dropout,

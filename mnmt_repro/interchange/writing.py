@@ -25,7 +25,7 @@ from mnmt_repro.training.checkpoint import write_tensors
 
 GENERATION, README = "generation_config.json", "README.md"
 BEAM, LONGEST = 4, 256
-"""What `generate` does unless it is told otherwise: beams, and most new pieces."""
+"""Defaults of `generate`: beams, and most new pieces."""
 
 
 def write_hf(
@@ -157,7 +157,7 @@ def example_tags(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> tu
 
 
 def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
-    """How the model is called, which no file of its own says."""
+    """How the model is called."""
     first, second = example_tags(vocabulary, tags, pairs)
     name = {"both": "decoder_start_token_id", "both-after-end": "forced_bos_token_id"}.get(tags)
     more = f', {name}=tokenizer.convert_tokens_to_ids("{second}")' if name else ""

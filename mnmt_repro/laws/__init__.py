@@ -13,8 +13,8 @@ Eq. 9, 10                 `effective_fraction`
 Eq. 11, 12, 13            `fit_fraction`
 Figure 4, footnote 5      `coefficients`, `mnmt_repro.laws.uncertainty`
 Section 3.4, Figure 7     `frontier`, `recommend_weights`
-Appendix G                `correct_convergence`
-Appendix H                `predict_mixture`, `mixture_errors`
+Appendix G                `extrapolate_curve`
+Appendix H                `mixture_errors`
 ========================  =================================================================
 
 A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`. It has its
@@ -26,7 +26,7 @@ Beyond the paper: `fit_additive_law`, and held-out errors and AICc (`mnmt_repro.
 
 from mnmt_repro.laws.additive_law import AdditiveLaw, fit_additive_law, row_bootstrap
 from mnmt_repro.laws.bivariate_law import BivariateLaw, fit_bivariate_law
-from mnmt_repro.laws.convergence import correct_convergence, declared_runs, extrapolate_curve
+from mnmt_repro.laws.convergence import extrapolate_curve
 from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
 from mnmt_repro.laws.effective import direct_slopes, effective_fraction, effective_fraction_direct
 from mnmt_repro.laws.fit_result import LawFit
@@ -39,7 +39,7 @@ from mnmt_repro.laws.joint_law import (
     fit_joint_law,
     fit_per_weight_laws,
 )
-from mnmt_repro.laws.mixtures import mixture_errors, predict_mixture
+from mnmt_repro.laws.mixtures import mixture_errors
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import (
     EqualRegret,
@@ -55,46 +55,3 @@ from mnmt_repro.laws.selection import (
     leave_one_weight_out,
 )
 from mnmt_repro.laws.uncertainty import Draws
-
-__all__ = [
-    "AdditiveLaw",
-    "BivariateLaw",
-    "Draws",
-    "EqualRegret",
-    "Floor",
-    "FractionFit",
-    "FractionLaw",
-    "Importance",
-    "JointLaw",
-    "JointLawFit",
-    "LackOfFit",
-    "LawFit",
-    "PowerLaw",
-    "PowerLawFit",
-    "Recommendation",
-    "coefficients",
-    "compare_per_weight_joint",
-    "correct_convergence",
-    "declared_runs",
-    "direct_slopes",
-    "effective_fraction",
-    "effective_fraction_direct",
-    "error_summary",
-    "extrapolate_curve",
-    "fit_additive_law",
-    "fit_bivariate_law",
-    "fit_fraction",
-    "fit_joint_law",
-    "fit_per_weight_laws",
-    "fit_power_law",
-    "fraction_of",
-    "frontier",
-    "lack_of_fit",
-    "leave_one_size_out",
-    "leave_one_weight_out",
-    "mixture_errors",
-    "outliers",
-    "predict_mixture",
-    "recommend_weights",
-    "row_bootstrap",
-]

@@ -233,7 +233,7 @@ def fit_additive_law(
     return replace(fit, covariance=spread)
 
 
-def row_bootstrap(fit: LawFit[AdditiveLaw], *, draws: int = 4000, seed: int = 0) -> Array:
+def row_bootstrap(fit: LawFit[AdditiveLaw], *, draws: int = 4000) -> Array:
     """Refits (B, 5) to rows (or runs) drawn with replacement; only for many scattered rows.
 
     Raises
@@ -246,7 +246,7 @@ def row_bootstrap(fit: LawFit[AdditiveLaw], *, draws: int = 4000, seed: int = 0)
         raise InputError(f"row bootstrap: {rows} rows are too few; draw residuals")
     # Rows of one run are drawn together.
     names, run = np.unique(fit.runs or np.arange(rows), return_inverse=True)
-    pick = np.random.default_rng(seed).integers(len(names), size=(draws, len(names)))
+    pick = np.random.default_rng(0).integers(len(names), size=(draws, len(names)))
     times = np.stack([np.bincount(row, minlength=len(names)) for row in pick])
     counts = times[:, run].astype(float)
     law = replace(fit.law, weights=counts)

@@ -78,12 +78,6 @@ def run_names(groups: ArrayLike | None, rows: int) -> tuple[str, ...]:
     return names
 
 
-def check_level(level: float) -> None:
-    """`InputError` unless the level of an interval is a probability between 0 and 1."""
-    if not 0 < level < 1:
-        raise InputError(f"level: {level}; give a probability between 0 and 1, such as 0.95")
-
-
 def columns(frame: pd.DataFrame, names: Sequence[str], remedy: str = "") -> None:
     """`InputError` naming the columns that the frame lacks, those it has, and a remedy."""
     if not isinstance(frame, pd.DataFrame):

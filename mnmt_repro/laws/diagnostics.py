@@ -48,13 +48,13 @@ class LackOfFit:
         return self.p_value < FAULT
 
 
-def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
+def lack_of_fit(fit: LawFit, *, draws: int = 500) -> LackOfFit:
     """Test whether a law fits its rows.
 
     Parameters
     ----------
     fit : LawFit
-    draws, seed : of the simulated fits with which the runs of signs are compared
+    draws : simulated fits with which the runs of signs are compared
 
     Returns
     -------
@@ -64,16 +64,16 @@ def lack_of_fit(fit: LawFit, *, draws: int = 500, seed: int = 0) -> LackOfFit:
     if not fit.identified:
         return LackOfFit(test="none", words="the law is not identified")
     if len(np.unique(rows[:, -1])) < 3:
-        return LackOfFit(test="none", words="too few sizes to tell: any two lie on a law")
+        return LackOfFit(test="none", words="too few sizes for a test: any two lie on a law")
     if fit.degrees_of_freedom < 1:
-        return LackOfFit(test="none", words="too few rows to tell: there are as many parameters")
+        return LackOfFit(test="none", words="too few rows for a test: there are as many parameters")
     _, cell = np.unique(rows, axis=0, return_inverse=True)
     cell = cell.ravel()
     cells = int(cell.max()) + 1
     # Rows of one run err together, so their agreement within a cell is no measure of noise.
     if len(cell) > cells > fit.free_parameters and not fit.runs:
         return _by_repeats(fit, cell, cells)
-    return _by_signs(fit, draws, seed)
+    return _by_signs(fit, draws)
 
 
 def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
@@ -90,18 +90,18 @@ def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
     return LackOfFit(test="repeats", p_value=p, words=words)
 
 
-def _by_signs(fit: LawFit, draws: int, seed: int) -> LackOfFit:
+def _by_signs(fit: LawFit, draws: int) -> LackOfFit:
     residual = fit.loss - fit.fitted()
     if np.abs(residual).max() <= ROUNDING * np.abs(fit.loss).max():
         return LackOfFit(test="none", words="the residuals are rounding")
     lines = _lines(fit)
     seen = count_runs(residual, lines)
-    # A fitted curve makes its own residuals change sign, so the textbook distribution of runs,
-    # which is of independent signs, would expect too few. Refits to the law with noise know better.
-    # Rows of one run have one sign by their common error, which is no curvature.
-    noise = np.random.default_rng(seed).standard_normal((draws, len(residual)))
+    # The textbook distribution of runs assumes independent signs. Residuals of a fitted curve
+    # change sign more often, so the distribution is simulated by refits to the law with noise.
+    # Rows of one run share an error and so a sign, which is no curvature.
+    noise = np.random.default_rng(0).standard_normal((draws, len(residual)))
     if fit.runs and fit.spare > 0:
-        losses = fit.draws("runs", draws=draws, seed=seed).losses
+        losses = fit.draws("runs", draws=draws).losses
     else:
         losses = fit.fitted() + fit.residual_sd / np.sqrt(fit.weights) * noise
     if fit.loss.min() > 0:
@@ -166,7 +166,7 @@ def outliers(fit: LawFit) -> dict[int, float]:
     left, size = fit.residuals(), np.abs(fit.loss) * np.sqrt(fit.weights)
     if not fit.identified or np.abs(left).max() <= ROUNDING * size.max():
         return {}
-    if getattr(fit.law, "delta", None) is not None:
+    if fit.law.delta is not None:
         far = np.abs(left) / (1.4826 * np.median(np.abs(left)))
         gross = np.flatnonzero(far > GROSS_ROBUST)
     else:

@@ -11,21 +11,16 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, check_level, vector
+from mnmt_repro.laws.checks import Array, vector
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionLaw, fraction_of
 from mnmt_repro.laws.joint_law import JointLaw, log_fraction, pair_rows
 from mnmt_repro.laws.power_law import PowerLawFit
-from mnmt_repro.laws.uncertainty import Asked, Resampling, noise_scale, percentiles
+from mnmt_repro.laws.uncertainty import LEVEL, Asked, noise_scale, percentiles
 
 
 def effective_fraction(
-    fit: LawFit[JointLaw] | LawFit[FractionLaw],
-    *,
-    level: float = 0.95,
-    method: Asked = "auto",
-    draws: int = 2_000,
-    seed: int = 0,
+    fit: LawFit[JointLaw] | LawFit[FractionLaw], *, method: Asked = "auto", draws: int = 2_000
 ) -> pd.DataFrame:
     """Effective fraction of the parameters at each fitted weight (Eq. 10, Figure 6).
 
@@ -35,10 +30,10 @@ def effective_fraction(
     Parameters
     ----------
     fit : from `fit_joint_law`, with the single pair (p = 1), or from `fit_fraction`
-    level, method, draws, seed
-        Of the interval, as in `LawFit.interval`: ``"t"`` carries the covariance of the joint law
-        over to log f; the others take percentiles of refits, as the laws of Eq. 12 and 13 always
-        do.
+    method, draws
+        Of the 95 % interval, as in `LawFit.interval`. ``"t"`` carries the covariance of the joint
+        law over to log f. The others take percentiles of refits, as the laws of Eq. 12 and 13
+        always do.
 
     Returns
     -------
@@ -52,7 +47,6 @@ def effective_fraction(
     InputError
         For a joint law without the single pair among its weights.
     """
-    check_level(level)
     law, values = fit.law, fit.values
     p = np.unique(law.p)
     if isinstance(law, JointLaw):
@@ -68,8 +62,8 @@ def effective_fraction(
     if chosen is None:
         low = high = np.full(len(p), np.nan)
     elif not isinstance(law, JointLaw):
-        drawn = fit.draws(fit.resampling if chosen == "t" else chosen, draws=draws, seed=seed)
-        low, high = np.log(percentiles(fraction_of(p, drawn.values[:, 3:]), level))
+        drawn = fit.draws(fit.resampling if chosen == "t" else chosen, draws=draws)
+        low, high = np.log(percentiles(fraction_of(p, drawn.values[:, 3:])))
     elif chosen == "t":
         contrast = np.eye(len(p))[one] - np.eye(len(p))
         by_beta = np.zeros_like(contrast)
@@ -77,11 +71,11 @@ def effective_fraction(
             np.divide(contrast, values[0] * values[2:], out=by_beta, where=contrast != 0)
             gradient = np.column_stack([-log_f / values[0], np.zeros(len(p)), by_beta])
             variance = np.einsum("ij,jk,ik->i", gradient, fit.covariance, gradient)
-        half = fit.t_quantile(level) * np.sqrt(np.maximum(variance, 0.0))
+        half = fit.t_quantile * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        refits = fit.draws(chosen, draws=draws, seed=seed).values
-        low, high = percentiles(log_fraction(refits, one), level)
+        refits = fit.draws(chosen, draws=draws).values
+        low, high = percentiles(log_fraction(refits, one))
     table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
     relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(
         ["relative", "relative_low", "relative_high"], axis=1
@@ -95,10 +89,7 @@ def effective_fraction_direct(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
-    level: float = 0.95,
-    method: Resampling = "residual",
     draws: int = 2000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Solve Eq. 8 at every row: the single-pair size that reaches the observed loss.
 
@@ -108,9 +99,9 @@ def effective_fraction_direct(
         The law of the pair alone (p = 1).
     frame : DataFrame
         Rows of the pair at any weights: ``p`` and the columns named by `n` and `loss`.
-    level, method, draws, seed
-        Of the interval, from refits of the single-pair law and, for the observed loss, Gaussian
-        noise of the standard deviation of that law's residuals.
+    draws
+        Of the 95 % interval, from refits of the single-pair law to resampled residuals and, for the
+        observed loss, Gaussian noise of the standard deviation of these residuals.
 
     Returns
     -------
@@ -124,14 +115,13 @@ def effective_fraction_direct(
     InputError
         When the single-pair law is not identified, or for frames that `fit_joint_law` rejects.
     """
-    check_level(level)
     if not single.identified:
         raise InputError(f"the single-pair law is not identified: {single.reason}")
     rows, p = pair_rows(frame, n, loss)
     size, observed = vector(n, rows[n], positive=True), vector(loss, rows[loss])
     effective = _inverse(single.values[None], observed, single.law.sign)[0]
-    many = _direct_draws(single, size, observed, method, draws, seed)
-    bounds = [(1 - level) / 2, (1 + level) / 2]
+    many = _direct_draws(single, size, observed, draws)
+    bounds = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     low, high = np.quantile(many, bounds, axis=0, method="inverted_cdf")
     f = effective / size
     table = pd.DataFrame({"p": p, "n": size, "loss": observed, "n_effective": effective, "f": f})
@@ -145,10 +135,7 @@ def direct_slopes(
     *,
     n: str = "n_non_embedding",
     loss: str = "cross_entropy",
-    level: float = 0.95,
-    method: Resampling = "residual",
     draws: int = 2000,
-    seed: int = 0,
 ) -> pd.DataFrame:
     """Slope of log f on log n at each weight: zero when the fraction does not depend on size.
 
@@ -160,7 +147,7 @@ def direct_slopes(
 
     Parameters
     ----------
-    single, frame, n, loss, level, method, draws, seed
+    single, frame, n, loss, draws
         As in `effective_fraction_direct`. Rows whose effective size lies outside those of the
         single pair are left out and counted; so are draws in which a kept row has infinite f, or
         one too small for a float.
@@ -170,10 +157,9 @@ def direct_slopes(
     DataFrame
         ``p, slope, low, high, rows, left_out, draws``; NaN where fewer than three sizes remain.
     """
-    check_level(level)
-    direct = effective_fraction_direct(single, frame, n=n, loss=loss, draws=2, method=method)
+    direct = effective_fraction_direct(single, frame, n=n, loss=loss, draws=2)
     size, observed = direct["n"].to_numpy(), direct["loss"].to_numpy()
-    many = _direct_draws(single, size, observed, method, draws, seed)
+    many = _direct_draws(single, size, observed, draws)
     lines = []
     for p in np.unique(direct["p"]):
         rows = np.flatnonzero(direct["p"] == p)
@@ -187,24 +173,19 @@ def direct_slopes(
             finite = drawn[(np.isfinite(drawn) & (drawn > 0)).all(axis=1)]
             used = len(finite)
             slopes = np.log(finite) @ x / (x @ x)
-            low, high = percentiles(slopes, level)
+            low, high = percentiles(slopes)
         line = {"p": p, "slope": slope, "low": low, "high": high, "rows": len(kept)}
         lines.append(line | {"left_out": len(rows) - len(kept), "draws": used})
     return pd.DataFrame(lines)
 
 
-def _direct_draws(
-    single: PowerLawFit, size: Array, observed: Array, method: Resampling, draws: int, seed: int
-) -> Array:
+def _direct_draws(single: PowerLawFit, size: Array, observed: Array, draws: int) -> Array:
     """Fractions (B, m) with refits of the single-pair law and noise on the observed losses."""
-    refits = single.draws(method, draws=draws, seed=seed)
-    dof = single.degrees_of_freedom
-    noise = np.random.default_rng(seed + 2).standard_normal((draws, len(observed)))
-    scale = np.zeros((draws, 1))
-    if dof > 0:
-        spread = noise_scale(dof, draws=draws, seed=seed)
-        scale = spread[:, None] * single.noise_at(observed)
-    return _inverse(refits.values, observed + scale * noise, single.law.sign) / size
+    refits = single.draws("residual", draws=draws)
+    spread = noise_scale(single.degrees_of_freedom, draws=draws, seed=0)[:, None]
+    noise = np.random.default_rng(2).standard_normal((draws, len(observed)))
+    drawn = observed + spread * single.noise_at(observed) * noise
+    return _inverse(refits.values, drawn, single.law.sign) / size
 
 
 def _inverse(values: Array, loss: Array, sign: float) -> Array:

@@ -13,9 +13,9 @@ from scipy import stats
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
-from mnmt_repro.laws.checks import Array, check_level
+from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.law import Law
-from mnmt_repro.laws.uncertainty import Asked, Draws, Method, Resampling
+from mnmt_repro.laws.uncertainty import LEVEL, Asked, Draws, Method, Resampling
 
 CONSTANTS = ("l_inf", "E")
 """Parameters that are the least loss possible."""
@@ -194,15 +194,6 @@ class LawFit(Generic[L_co]):
         held = self.held
         return {k: math.nan if k in held else v for k, v in zip(self.names, root, strict=True)}
 
-    def r2_by_curve(self) -> dict[str, float]:
-        """Share of the variance explained among the rows of each curve, such as of each weight."""
-        names, weights, left = np.array(self.law.curve_names()), self.weights, self.residuals()
-        each = {name: names == name for name in dict.fromkeys(names.tolist())}
-        return {
-            name: r_squared(self.loss[own], float(left[own] @ left[own]), weights[own])
-            for name, own in each.items()
-        }
-
     def draws(self, method: Resampling, *, draws: int = 10_000, seed: int = 0) -> Draws:
         """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`.
 
@@ -213,8 +204,6 @@ class LawFit(Generic[L_co]):
         """
         if not self.identified:
             raise InputError(f"no draws of a law that is not identified: {self.reason}")
-        if draws < 1:
-            raise InputError(f"draws: {draws}; give 1 or more")
         if method == "perturbation":
             losses = uncertainty.perturbed(self.loss, draws, seed)
         elif method == "residual":
@@ -236,60 +225,50 @@ class LawFit(Generic[L_co]):
             raise InputError(f"method: {method!r}; use one of {known}")
         return Draws(names=self.names, values=self.refit(losses), losses=losses)
 
-    def band(
-        self,
-        *at: ArrayLike,
-        level: float = 0.95,
-        method: Resampling | None = None,
-        draws: int = 500,
-        seed: int = 0,
-    ) -> pd.DataFrame:
-        """Confidence band of the curve (not of a new run), as percentiles of refits.
+    def band(self, *at: ArrayLike, draws: int = 500, seed: int = 0) -> pd.DataFrame:
+        """95 % confidence band of the curve (not of a new run), as percentiles of refits.
 
         Parameters
         ----------
         at : values of the law's `inputs`, broadcast together
-        level, method, draws, seed : of the refits; by default as `resampling` says
+        draws, seed : of the refits, which are drawn as `resampling` says
 
         Returns
         -------
         DataFrame
             The `inputs`, then ``loss, low, high``.
         """
-        check_level(level)
         loss = self.predict(*at)
-        many = self.draws(method or self.resampling, draws=draws, seed=seed).values
-        low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)), level)
+        many = self.draws(self.resampling, draws=draws, seed=seed).values
+        low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)))
         every = np.broadcast_arrays(*map(np.atleast_1d, at))
         columns = dict(zip(self.law.inputs, every, strict=True))
         return pd.DataFrame({**columns, "loss": loss, "low": low, "high": high})
 
     def interval(
-        self, level: float = 0.95, method: Asked = "auto", *, draws: int = 1_000, seed: int = 0
+        self, method: Asked = "auto", *, draws: int = 1_000
     ) -> dict[str, tuple[float, float]]:
-        """Confidence interval of each parameter.
+        """95 % confidence interval of each parameter.
 
         Parameters
         ----------
-        level : probability covered
         method
             ``"t"`` from standard errors, for exponents and factors on the log scale, so that their
             limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"``,
             ``"seeds"`` or ``"runs"`` from refits, as percentiles; ``"auto"`` as `method_of` says.
-        draws, seed : of the refits
+        draws : number of refits
 
         Returns
         -------
         dict of name to (low, high); NaN where `method_of` gives no method. A constant that cannot
         be below zero has no limit there.
         """
-        check_level(level)
         chosen = self.method_of(method)
         if chosen is None:
             return {name: (math.nan, math.nan) for name in self.names}
         if chosen != "t":
-            return self.draws(chosen, draws=draws, seed=seed).interval(level)
-        t, stderr, ends = self.t_quantile(level), self.stderr, {}
+            return self.draws(chosen, draws=draws).interval()
+        t, stderr, ends = self.t_quantile, self.stderr, {}
         for name, value in self.params.items():
             half = t * stderr[name]
             if name.partition("[")[0] in POSITIVE and value > 0:
@@ -330,20 +309,14 @@ class LawFit(Generic[L_co]):
         """How refits are drawn by default: by runs where rows share them, else by residuals."""
         return "runs" if self.runs else "residual"
 
-    def t_quantile(self, level: float) -> float:
-        """Two-sided Student quantile at the `spare` observations; NaN without any.
-
-        Raises
-        ------
-        InputError
-            When the level is no probability.
-        """
-        check_level(level)
-        return float(stats.t.ppf((1 + level) / 2, self.spare)) if self.spare > 0 else math.nan
+    @property
+    def t_quantile(self) -> float:
+        """Two-sided Student quantile at the `spare` observations; NaN without any."""
+        return float(stats.t.ppf((1 + LEVEL) / 2, self.spare)) if self.spare > 0 else math.nan
 
     def summary(self, method: Asked = "auto") -> pd.DataFrame:
         """Parameters with standard errors and 95 % intervals by `interval`, one row each."""
-        ends = self.interval(method=method)
+        ends = self.interval(method)
         return pd.DataFrame(
             {
                 "parameter": list(self.names),
@@ -356,7 +329,7 @@ class LawFit(Generic[L_co]):
         )
 
     def notes(self) -> list[str]:
-        """What to know beside the parameters: R², why not identified, bounds, rows left out."""
+        """Notes on the fit: R², why it is not identified, bounds, rows left out."""
         notes = [f"{type(self.law).__name__}: {self.observations} rows, R² {self.r2:.4f}"]
         notes += [] if self.identified else [f"not identified: {self.reason}"]
         notes += ["bounds active: " + ", ".join(self.active_bounds)] if self.active_bounds else []

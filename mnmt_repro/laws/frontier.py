@@ -10,36 +10,30 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, check_level, vector
+from mnmt_repro.laws.checks import Array, vector
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.uncertainty import Resampling
 
-MOST_PAIRS = 6
-"""Of which a lattice is made; its points grow with the factorial of their number."""
+STEPS = {2: 100, 3: 40, 4: 20, 5: 13, 6: 14}
+"""Of a lattice by its number of pairs; of more pairs, three more than pairs, or it grows large."""
 
 
 def frontier(
     laws: Mapping[str, FractionFit],
     n: ArrayLike,
     *,
-    level: float | None = None,
-    method: Resampling | None = None,
-    draws: int = 500,
-    seed: int = 0,
+    draws: int = 0,
 ) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
-    Mixtures are 99 even steps for two pairs, a lattice of some hundred to a few thousand for up to
-    six, and 3,000 drawn evenly for more; all give every pair a share.
+    Mixtures are 99 even steps for two pairs, and a lattice of some hundred to a few thousand for
+    more; all give every pair a share.
 
     Parameters
     ----------
     laws : dict of pair to FractionFit
         One law a pair (Eq. 11), at least two.
     n : model sizes
-    level : float, optional
-        Adds the percentile band ``low, high`` of this level, from refits of every law.
-    method, draws, seed : of the refits; by default as `LawFit.resampling` says
+    draws : refits of every law, which add its 95 % band ``low, high``; 0 for none
 
     Returns
     -------
@@ -53,21 +47,17 @@ def frontier(
         Fewer than two laws, or a law that is not identified.
     """
     pairs = checked_pairs(laws)
-    if level is not None:
-        check_level(level)
     sizes = vector("n", np.atleast_1d(n), positive=True)
-    mixtures = lattice(len(pairs)) if len(pairs) <= MOST_PAIRS else drawn(len(pairs))
+    mixtures = lattice(len(pairs))
     frames = []
     for column, pair in enumerate(pairs):
         law, p = laws[pair], mixtures[:, column]
         grid_p, grid_n = np.tile(p, len(sizes)), np.repeat(sizes, len(p))
         columns = {"n": grid_n, "point": np.tile(np.arange(len(p)), len(sizes)), "pair": pair}
-        if level is None:
+        if not draws:
             columns |= {"p": grid_p, "loss": law.predict(grid_p, grid_n)}
         else:
-            band = law.band(
-                grid_p, grid_n, level=level, method=method, draws=draws, seed=seed + column
-            )
+            band = law.band(grid_p, grid_n, draws=draws, seed=column)
             columns |= {name: band[name].to_numpy() for name in ("p", "loss", "low", "high")}
         frames.append(pd.DataFrame(columns))
     whole = pd.concat(frames, ignore_index=True)
@@ -82,15 +72,10 @@ def lattice(pairs: int, steps: int | None = None) -> Array:
     >>> lattice(2, 4).tolist()
     [[0.25, 0.75], [0.5, 0.5], [0.75, 0.25]]
     """
-    steps = steps or {2: 100, 3: 40, 4: 20}.get(pairs, pairs + 8)
+    steps = steps or STEPS.get(pairs, pairs + 3)
     cuts = np.array(list(itertools.combinations(range(1, steps), pairs - 1)))
     ends = np.column_stack([np.zeros(len(cuts)), cuts, np.full(len(cuts), steps)])
     return np.diff(ends, axis=1) / steps
-
-
-def drawn(pairs: int, points: int = 3_000) -> Array:
-    """Mixtures spread evenly over all of `pairs` pairs, the same at every call: (points, pairs)."""
-    return np.random.default_rng(0).dirichlet(np.ones(pairs), points)
 
 
 def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:

@@ -26,7 +26,6 @@ from mnmt_repro.laws.checks import (
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.law import MOST_FRACTION, runs_alone
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, check_direction, fit_power_law
-from mnmt_repro.laws.uncertainty import Method
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
@@ -152,7 +151,7 @@ def fit_joint_law(
         Whose squares are least: those of the errors, or of their share of the loss. Where losses
         fall to a fraction of the largest, absolute errors leave the law to the worst models.
     by : column name
-        Each of its values has a multiplier of its own. Other than ``"p"`` where the mixture of
+        Each of its values has its own multiplier. Other than ``"p"`` where the mixture of
         several pairs or domains is not one number; its values are then taken as names. A column
         ``p`` is not needed then; where there is one, rows with p = 0 are an error.
     groups : column name, optional
@@ -214,21 +213,14 @@ def fit_per_weight_laws(
     }
 
 
-def coefficients(
-    fits: Mapping[float, PowerLawFit],
-    *,
-    method: Method = "perturbation",
-    draws: int = 10_000,
-    seed: int = 0,
-) -> pd.DataFrame:
+def coefficients(fits: Mapping[float, PowerLawFit], *, draws: int = 10_000) -> pd.DataFrame:
     """Tabulate the coefficients of per-weight laws with their standard deviations (Figure 4).
 
     Parameters
     ----------
     fits : from `fit_per_weight_laws`
-    method, draws, seed : of the standard deviation, which is half the central 68 % of refits
-        (`uncertainty.robust_sd`); the paper's is ``"perturbation"``, and ``"t"`` takes the standard
-        error of the fit
+    draws : number of refits to losses with the paper's noise (``"perturbation"``), of which half
+        the central 68 % is the standard deviation (`uncertainty.robust_sd`)
 
     Returns
     -------
@@ -240,10 +232,8 @@ def coefficients(
     for p, fit in fits.items():
         if not fit.identified:
             std = dict.fromkeys(fit.names, math.nan)
-        elif method == "t":
-            std = fit.stderr
         else:
-            std = fit.draws(method, draws=draws, seed=seed).spread()
+            std = fit.draws("perturbation", draws=draws).spread()
         table = {"p": p, "parameter": fit.names, "value": fit.values}
         held = [name in fit.held for name in fit.names]
         parts.append(
@@ -270,7 +260,7 @@ def grouped_rows(
     if by == "p":
         return pair_rows(frame, n, loss)
     columns(frame, [by])
-    # The column may be one of which a law reads one value only, were it not told apart here.
+    # The column may be one of `OF_ONE`, of which `pair_rows` would refuse several values.
     others = frame.drop(columns=by)
     rows, _ = pair_rows(others if "p" in frame.columns else others.assign(p=1.0), n, loss)
     if zero := len(frame) - len(rows):

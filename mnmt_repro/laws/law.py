@@ -126,7 +126,7 @@ class Law(Curve, ABC):
 
     @property
     def keys(self) -> tuple[Any, ...]:
-        """What has a multiplier of its own, such as each mixture weight; else empty."""
+        """What has its own multiplier, such as each mixture weight; else empty."""
         return ()
 
     @property
@@ -253,8 +253,8 @@ def is_flat(loss: Array) -> bool:
 def trend_p_value(loss: Array, fitted: Array, slopes: int) -> float:
     """P-value (F test) of the correlation between losses (m,) and a fitted curve (m,).
 
-    The curve has so many `slopes`, heights and exponents alike, to follow noise with. Zero where
-    there are no rows to spare, as there is then no noise to judge by.
+    The curve follows noise with its `slopes`: the number of its heights and exponents. The value is
+    zero without rows to spare, because the noise is then unknown.
     """
     dof = len(loss) - slopes - 1
     if dof < 1:

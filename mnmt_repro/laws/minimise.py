@@ -150,13 +150,13 @@ def joined(parts: Sequence[Minimum]) -> Minimum:
 
 
 def least(attempts: Sequence[Minimum], problems: int) -> Minimum:
-    """Keep the best attempt at each of so many problems; each attempt is at all of them, in order.
+    """Keep the best attempt at each problem; each attempt is at all `problems`, in order.
 
     An attempt may also hold several starts: all problems from one, then all from the next.
     """
-    found = joined(attempts)
-    best = found.objective.reshape(-1, problems).argmin(0) * problems + np.arange(problems)
-    return Minimum(**{name: part[best] for name, part in vars(found).items()})
+    every = joined(attempts)
+    best = every.objective.reshape(-1, problems).argmin(0) * problems + np.arange(problems)
+    return Minimum(**{name: part[best] for name, part in vars(every).items()})
 
 
 def _derivatives(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import columns, vector
@@ -14,41 +13,6 @@ from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionFit
 
 PairLaws = FractionFit | Sequence[FractionFit]
-
-
-def predict_mixture(
-    laws: Mapping[str, PairLaws], weights: Mapping[str, float], n: ArrayLike
-) -> pd.DataFrame:
-    """Predict each pair of a mixture from its own share alone, as if two pairs shared the model.
-
-    Parameters
-    ----------
-    laws : dict of pair to FractionFit, or to several
-        Laws of the pair from two-pair cohorts. Where a pair has several (German from
-        {De, Zh} and from {De, Fr}) their predictions are averaged.
-    weights : dict of pair to share, summing to one
-    n : model sizes
-
-    Returns
-    -------
-    DataFrame
-        ``n, pair, p, loss, lowest, highest, laws``: the mean prediction and its range over laws.
-
-    Raises
-    ------
-    InputError
-        A pair without a law, shares that do not sum to one, a law that is not identified.
-    """
-    if abs(sum(weights.values()) - 1) > 1e-6 or min(weights.values()) <= 0:
-        raise InputError(f"weights: {dict(weights)}; give shares above 0 that sum to 1")
-    sizes = vector("n", np.atleast_1d(n), positive=True)
-    frames = []
-    for pair, p in weights.items():
-        own = _own(laws, pair)
-        many = np.stack([law.predict(p, sizes) for law in own])
-        frame = pd.DataFrame({"n": sizes, "pair": pair, "p": p, "loss": many.mean(0)})
-        frames.append(frame.assign(lowest=many.min(0), highest=many.max(0), laws=len(own)))
-    return pd.concat(frames, ignore_index=True)
 
 
 def mixture_errors(

@@ -6,8 +6,6 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,7 +15,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fraction import FractionFit
-from mnmt_repro.laws.frontier import MOST_PAIRS, checked_pairs, drawn, lattice
+from mnmt_repro.laws.frontier import checked_pairs, lattice
 from mnmt_repro.laws.law import runs_alone
 from mnmt_repro.laws.uncertainty import percentiles
 
@@ -31,15 +29,9 @@ MOST_SPREAD = 0.5
 """Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
 ``benchmarks/recommended.py`` measures how often that is so."""
 
-MOST_RUNS = 50
-"""Further runs that are named at most."""
-
 GOOD_R2 = 0.95
 LEAST_SIZES = 3  # that show whether losses follow a power law
 """A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
-
-LEVEL = 0.95
-"""Of the intervals of weights and predicted losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,26 +57,13 @@ class Floor:
 
 @dataclass(frozen=True, kw_only=True)
 class EqualRegret:
-    """Every pair gives up as much against a model of its own of the same size.
+    """Every pair gives up as much against a model of the same size for this pair alone.
 
     Regret is the loss in the mixture less the loss at p = 1.
     """
 
 
 Preference = Importance | Floor | EqualRegret
-
-
-@dataclass(frozen=True, kw_only=True)
-class FurtherRuns:
-    """Runs of one size `n` and one mixture, ``weights`` by pair, with as many seeds as `count`."""
-
-    n: float
-    weights: dict[str, float]
-    count: int
-
-    def __str__(self) -> str:
-        mixture = ", ".join(f"{pair} {p:.4g}" for pair, p in self.weights.items() if p)
-        return f"{self.count} of size {self.n:,.10g} with {mixture}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,15 +87,12 @@ class Recommendation:
     refusal : tuple of str
         Why the runs do not support these weights; empty where they do. A pair has no run of its
         own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
-    further : tuple of FurtherRuns
-        The cheapest runs to add, see `cheapest_runs`, where an interval is too wide.
     """
 
     n: float
     table: pd.DataFrame
     notes: tuple[str, ...]
     refusal: tuple[str, ...]
-    further: tuple[FurtherRuns, ...]
 
     @property
     def weights(self) -> dict[str, float]:
@@ -130,7 +106,6 @@ def recommend_weights(
     preference: Preference,
     *,
     draws: int = 500,
-    seed: int = 0,
 ) -> Recommendation:
     """Find the mixture that serves a preference best at one model size.
 
@@ -142,7 +117,7 @@ def recommend_weights(
     laws : dict of pair to FractionFit, at least two
     n : model size, in the unit of the laws
     preference : `Importance`, `Floor` or `EqualRegret`
-    draws, seed : of the interval of the losses
+    draws : refits of the laws, of which the intervals are made
 
     Returns
     -------
@@ -189,16 +164,14 @@ def recommend_weights(
     at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
     if isinstance(preference, Floor):
         _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
-    refits = _refits(laws, pairs, draws, seed)
+    refits = _refits(laws, pairs, draws)
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
     each = _best_of_each(laws, refits, n, preference, sign, halvings)
     table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
-    table["p_low"], table["p_high"] = percentiles(each, LEVEL)
+    table["p_low"], table["p_high"] = percentiles(each)
     table["loss"] = at_best
     bands = [
-        percentiles(laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(share, n)), LEVEL)[
-            :, 0
-        ]
+        percentiles(laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(share, n)))[:, 0]
         for pair, share in zip(pairs, best, strict=True)
     ]
     table["low"], table["high"] = np.array(bands).T
@@ -207,22 +180,16 @@ def recommend_weights(
     table["regret"] = sign * (at_best - alone)
     widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
     low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
-    further = cheapest_runs(laws, refits, each[:, widest]) if high - low > MOST_SPREAD else ()
     return Recommendation(
         n=float(n),
         table=table,
         notes=tuple(_notes(laws, pairs, best, n)),
-        refusal=tuple(_refusal(laws, pairs[widest], low, high, further)),
-        further=further,
+        refusal=tuple(_refusal(laws, pairs[widest], low, high)),
     )
 
 
 def _refusal(
-    laws: Mapping[str, FractionFit],
-    widest: str,
-    low: float,
-    high: float,
-    further: tuple[FurtherRuns, ...],
+    laws: Mapping[str, FractionFit], widest: str, low: float, high: float
 ) -> Iterator[str]:
     """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
     for pair, law in laws.items():
@@ -233,82 +200,14 @@ def _refusal(
     if high - low > MOST_SPREAD:
         yield (
             f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
-            f"than {MOST_SPREAD:g}"
+            f"than {MOST_SPREAD:g}; add seeds, and runs at further weights"
         )
-        if further:
-            yield f"the cheapest runs to narrow it: {'; '.join(map(str, further))}"
-        else:
-            yield f"{MOST_RUNS} further runs would not narrow it: mixtures differ too little"
 
 
-def cheapest_runs(
-    laws: Mapping[str, FractionFit], refits: Mapping[str, Array], weight: Array
-) -> tuple[FurtherRuns, ...]:
-    """Runs that narrow the interval of a weight to `MOST_SPREAD` at the least cost.
-
-    Refits that differ in the weight also differ in the losses they predict, so measuring such a
-    loss tells them apart. With C the covariance over the refits and S that of a run's noise, a run
-    with predicted losses y reduces the variance of the weight w by
-    ``C[w, y] (C[y, y] + S)**-1 C[y, w]``. The run with most reduction per parameter, which is what
-    its training costs at the same text, is added until the interval is narrow enough. Runs have
-    trained sizes and weights; the other pairs share the rest of a mixture evenly.
-
-    Parameters
-    ----------
-    laws : dict of pair to FractionFit
-    refits : dict of pair to parameters (B, P)
-    weight : the weight that each refit finds best, (B,)
-
-    Returns
-    -------
-    tuple of FurtherRuns, empty where `MOST_RUNS` runs are not enough
-    """
-    pairs = list(refits)
-    mixtures = {
-        tuple(round(p if one == pair else (1 - p) / (len(pairs) - 1), 6) for one in pairs)
-        for pair in pairs
-        for p in laws[pair].law.p
-    }
-    sizes = sorted({n for pair in pairs for n in laws[pair].law.n})
-    runs = list(itertools.product(sizes, sorted(mixtures)))
-    columns, noise = [weight], [0.0]
-    rows_of: list[list[int]] = []
-    for n, mixture in runs:
-        rows_of.append([])
-        for pair, p in zip(pairs, mixture, strict=True):
-            if p >= min(laws[pair].law.p) - 1e-6:
-                loss = laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(p, n))[:, 0]
-                rows_of[-1].append(len(columns))
-                columns.append(loss)
-                noise.append(float(laws[pair].noise_at(loss.mean())))
-    covariance: Array = np.cov(np.array(columns))
-    variance: Array = np.diag(np.square(noise))
-
-    def reduction(rows: list[int]) -> Array:
-        """What a run takes from the covariance."""
-        inner = (covariance + variance)[np.ix_(rows, rows)]
-        return np.asarray(covariance[:, rows] @ np.linalg.solve(inner, covariance[rows]))
-
-    count: Counter[int] = Counter()
-    while covariance[0, 0] > (MOST_SPREAD / 2 / 1.96) ** 2:
-        if count.total() == MOST_RUNS:
-            return ()
-        gains = [reduction(rows)[0, 0] / n for rows, (n, _) in zip(rows_of, runs, strict=True)]
-        best = int(np.argmax(gains))
-        covariance = covariance - reduction(rows_of[best])
-        count[best] += 1
-    return tuple(
-        FurtherRuns(n=runs[k][0], weights=dict(zip(pairs, runs[k][1], strict=True)), count=count[k])
-        for k in sorted(count)
-    )
-
-
-def _refits(
-    laws: Mapping[str, FractionFit], pairs: list[str], draws: int, seed: int
-) -> dict[str, Array]:
+def _refits(laws: Mapping[str, FractionFit], pairs: list[str], draws: int) -> dict[str, Array]:
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
-        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=seed + i).values
+        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).values
         if laws[pair].spare > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)
@@ -386,8 +285,6 @@ def _check(pairs: list[str], preference: Preference) -> None:
             raise InputError(f"floor: of {preference.pair}; there are {', '.join(pairs)}")
         if not np.isfinite(preference.target):
             raise InputError(f"floor: target {preference.target}; give a number")
-    elif not isinstance(preference, EqualRegret):
-        raise InputError(f"preference: {preference!r}; use Importance, Floor or EqualRegret")
 
 
 def _check_reached(floor: Floor, reached: float, sign: float) -> None:
@@ -410,10 +307,8 @@ def _importance(pairs: list[str], preference: Importance) -> Array:
 
 
 def _closed_lattice(pairs: int) -> Array:
-    """Mixtures in even steps, zero shares included; of many pairs the corners and some between."""
-    if pairs > MOST_PAIRS:
-        return np.vstack([np.eye(pairs), np.full((1, pairs), 1 / pairs), drawn(pairs)])
-    steps = {2: 400, 3: 60, 4: 24}.get(pairs, 8)
+    """Mixtures in even steps, zero shares included."""
+    steps = {2: 400, 3: 60, 4: 24, 5: 8, 6: 8}.get(pairs, 3)
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 
 

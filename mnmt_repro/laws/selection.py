@@ -59,17 +59,14 @@ def leave_one_weight_out(
 
 
 def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
-    """Summarise held-out errors: root mean square, mean absolute and mean relative, and rows.
+    """Summarise held-out errors: root mean square, mean relative, and rows.
 
     Rows without a prediction are counted in ``missing`` and left out of the means; so an error
-    over few rows is seen for what it is. ``inside`` is the RMSE without extrapolated rows.
+    over few rows is seen for what it is.
     """
     known = held_out[held_out["predicted"].notna()]
-    inside = known[~known["extrapolated"]]
     return {
         "rmse": float(np.sqrt((known["error"] ** 2).mean())),
-        "inside": float(np.sqrt((inside["error"] ** 2).mean())),
-        "mean_absolute": float(known["error"].abs().mean()),
         "mean_relative": float((known["error"] / known["loss"]).abs().mean()),
         "rows": float(len(known)),
         "missing": float(len(held_out) - len(known)),
@@ -95,7 +92,7 @@ def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.D
         "joint": [fit_joint_law(rows, **of)],
     }
     held_out = {law: leave_one_size_out(rows, law, **of) for law in laws}
-    known = np.all([found["predicted"].notna() for found in held_out.values()], axis=0)
+    known = np.all([table["predicted"].notna() for table in held_out.values()], axis=0)
     y = vector(loss, rows[loss])
     weights = error_weights(of.get("errors", "absolute"), y)
     table = []
@@ -127,7 +124,7 @@ def pooled_aicc(fits: Sequence[LawFit[Any]]) -> float:
     Parameters
     ----------
     fits
-        One law of all rows, such as the joint one, or one a weight, each with rows of its own.
+        One law of all rows, such as the joint one, or one law for the rows of each weight.
     """
     rss, rows = sum(fit.rss for fit in fits), sum(fit.observations for fit in fits)
     k = sum(fit.free_parameters for fit in fits) + 1

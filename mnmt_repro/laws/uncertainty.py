@@ -13,7 +13,10 @@ from typing import Literal
 import numpy as np
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, check_level
+from mnmt_repro.laws.checks import Array
+
+LEVEL = 0.95
+"""Share of repeated experiments whose interval would hold the truth: of all intervals."""
 
 Resampling = Literal["perturbation", "residual", "seeds", "runs"]
 """Ways to draw losses and refit."""
@@ -51,16 +54,15 @@ class Draws:
         """`robust_sd` of each parameter (the shaded band of Figure 4)."""
         return dict(zip(self.names, robust_sd(self.values).tolist(), strict=True))
 
-    def interval(self, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    def interval(self) -> dict[str, tuple[float, float]]:
         """Percentile interval of each parameter."""
-        low, high = percentiles(self.values, level)
+        low, high = percentiles(self.values)
         return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
 
 
-def percentiles(values: Array, level: float) -> Array:
-    """Ends of the central interval of `values` over the first axis, (2, ...)."""
-    check_level(level)
-    return np.asarray(np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=0))
+def percentiles(values: Array) -> Array:
+    """Ends of the central interval (`LEVEL`) of `values` over the first axis, (2, ...)."""
+    return np.asarray(np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))
 
 
 def robust_sd(values: Array) -> Array:

@@ -164,8 +164,8 @@ def _project_part(problem: _Problem, y: Array) -> Minimum:
         rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
-    found, crossed = _where_level(problem, y, left, right)
-    alpha = np.where(crossed, found, _GRID[best])
+    level, crossed = _where_level(problem, y, left, right)
+    alpha = np.where(crossed, level, _GRID[best])
     edge = ~crossed & ((best == 0) | (best == len(_GRID) - 1))
     rest = np.flatnonzero(~crossed & ~edge)
     if len(rest):  # no change of sign in the bracket (several minima): search the value instead

@@ -20,23 +20,3 @@ from mnmt_repro.results.frames import load, load_curves
 from mnmt_repro.results.repeats import load_repeats, write_repeat
 from mnmt_repro.results.sentences import SentenceLosses, load_sentence_losses, write_sentence_losses
 from mnmt_repro.results.store import load_runs, read_run, run_file, write_run
-
-__all__ = [
-    "SentenceLosses",
-    "load",
-    "load_analyses",
-    "load_curves",
-    "load_decodings",
-    "load_repeats",
-    "load_runs",
-    "load_sentence_losses",
-    "read_run",
-    "results_root",
-    "run_file",
-    "use",
-    "write_analyses",
-    "write_decoding",
-    "write_repeat",
-    "write_run",
-    "write_sentence_losses",
-]

@@ -75,23 +75,11 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     content = {"schema": SCHEMA, **content}
     path = path_of(results_root(root), corpus, str(content.get("run_id")))
     check_analyses(content, str(path))
-    return write_once(
-        path,
-        content,
-        refusal="the run is analysed already; analyses are never replaced (remove the file to make "
-        "them again)",
-    )
+    return write_once(path, content)
 
 
-def read_analyses(path: Path) -> dict[str, Any]:
-    """Read and check one file.
-
-    Raises
-    ------
-    InputError
-        As `files.read_checked`.
-    """
-    return read_checked(path, check_analyses, lambda content: f"{_FOLDER}/{content['run_id']}.json")
+def _name_of(content: Mapping[str, Any]) -> str:
+    return f"{_FOLDER}/{content['run_id']}.json"
 
 
 def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
@@ -116,7 +104,7 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths
-        for content in [read_analyses(path)]
+        for content in [read_checked(path, check_analyses, _name_of)]
         for row in content["rows"]
     ]
     if not records or not set(_RUN) <= set(frame.columns):

@@ -1,9 +1,9 @@
 """Scores of translations in the store of results, apart from the runs that were translated with.
 
 A run is decoded after its training, from its checkpoint, maybe on another machine and with later
-code. So its scores have a file of their own, ``<root>/<corpus>/decoded/<run_id>.json``, with an
-identity of their own: ``{"schema": 1, "decoding", "rows"}`` says how translations were searched
-for, on how many sentences, by which code, and holds a row for each pair, test set and domain.
+code. So its scores lie in a separate file, ``<root>/<corpus>/decoded/<run_id>.json``:
+``{"schema": 1, "decoding", "rows"}`` says how translations were searched for, on how many
+sentences, by which code, and holds a row for each pair, test set and domain.
 Scores of a learned metric, which needs its weights, lie beside it in ``<run_id>.bleurt.json``.
 Neither file is ever replaced.
 
@@ -60,13 +60,7 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
                 f"{other}: made of translations with {in_words(made)}, not with "
                 f"{in_words(about['settings'])}; decode with the same settings"
             )
-    path = folder / file_name(about["run_id"], about["scorer"])
-    return write_once(
-        path,
-        content,
-        refusal=f"run {about['run_id']} is decoded already; scores are never replaced (remove the "
-        "file to make them again)",
-    )
+    return write_once(folder / file_name(about["run_id"], about["scorer"]), content)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -45,17 +45,23 @@ def use(root: str | os.PathLike[str]) -> None:
     os.environ["MNMT_REPRO_RESULTS"] = str(folder)
 
 
-def write_once(path: Path, content: Mapping[str, Any], *, refusal: str) -> Path:
+STORED = (
+    "is stored already with another content; results are never replaced (remove the file to make "
+    "it again)"
+)
+
+
+def write_once(path: Path, content: Mapping[str, Any]) -> Path:
     """Write `content` as JSON, whole or not at all; writing the same again does nothing.
 
     Raises
     ------
     InputError
-        With the path and `refusal`, when the file holds something else.
+        With the path, when the file holds something else.
     """
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     if not write_new(path, text.encode()) and path.read_text(encoding="utf-8") != text:
-        raise InputError(f"{path}: {refusal}")
+        raise InputError(f"{path}: {STORED}")
     return path
 
 

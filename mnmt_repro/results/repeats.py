@@ -156,7 +156,7 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     check_run(content, f"repeat of run {run.get('run_id')!r}")
     outcome = digest([content["rows"], run["hardware"], run["torch"]], 8)
     path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{outcome}.json"
-    return path if path.exists() else write_once(path, content, refusal="it was just written")
+    return path if path.exists() else write_once(path, content)
 
 
 def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:

@@ -81,7 +81,7 @@ DECODED_FIELDS: dict[str, Any] = {
     **{f"{metric}_signature": str for metric in STORED_METRICS},
 }
 SCORERS = {"sacrebleu": STORED_METRICS[:-1], "bleurt": STORED_METRICS[-1:]}
-"""What scored the translations of a run, and the metrics it gives; each has a file of its own."""
+"""What scored the translations of a run, and the metrics it gives; each has a separate file."""
 DECODING_COLUMNS = ("decoded_sentences", "decoding")
 """What `results.load` says of how a row was decoded, beside the metrics."""
 CURVE_FIELDS: dict[str, Any] = {
@@ -107,14 +107,14 @@ def _distinct(rows: list[BaseModel], keys: Sequence[str]) -> list[BaseModel]:
 
 
 def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Any:
-    """A model that takes these fields and no other, each of its own type alone."""
+    """A model that takes these fields and no other, without converting types."""
     kinds: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
     kinds |= {name: (kind, None) for name, kind in (optional or {}).items()}
     return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **kinds)
 
 
 def _rows(row: Any, *keys: str, least: int = 0) -> Any:
-    """A list of at least so many rows that differ in these keys."""
+    """A list of rows that differ in these keys, at least `least` of them."""
     distinct = AfterValidator(lambda rows: _distinct(rows, keys))
     return Annotated[list[row], distinct, Field(min_length=least)]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, results_root
+from mnmt_repro.results.files import STORED, Root, results_root
 
 _FOLDER = "sentences"
 STEP = 2.0**-10
@@ -39,7 +39,7 @@ class SentenceLosses:
         Pair -> (sentences,): summed loss and number of target tokens of each sentence, in the order
         of the test set.
     most
-        Sentences of a test set at most; of a larger one, so many spread evenly over it.
+        Most sentences of a test set. From a larger one, this number is spread evenly over it.
     """
 
     run_id: str
@@ -93,10 +93,7 @@ def write_sentence_losses(losses: SentenceLosses, *, corpus: str, root: Root = N
         return path
     stored = _arrays(path)
     if not all(np.array_equal(array, stored.get(name, [])) for name, array in arrays.items()):
-        raise InputError(
-            f"{path}: the sentence losses of this run are stored already; they are never replaced "
-            "(remove the file to make them again)"
-        )
+        raise InputError(f"{path}: {STORED}")
     return path
 
 

@@ -143,7 +143,7 @@ class TensorFile:
             ) from error
 
     def read(self, *names: str) -> dict[str, Tensor]:
-        """Tensors of these names, or all, mapped: they take no memory of their own.
+        """Tensors of these names, or all, mapped from the file and not copied.
 
         They share a mapping with those that are still in use, as each mapping keeps a descriptor.
         """
@@ -306,7 +306,7 @@ def _state(shape: tuple[int, ...], names: Collection[str]) -> dict[str, tuple[in
 
 
 def adafactor_state(parameter: Tensor, steps: int = 0) -> dict[str, Tensor]:
-    """Adafactor's state of a parameter that has had so many updates, all of them nought."""
+    """Adafactor's state of a parameter after that many updates of size zero."""
     state = {"step": torch.tensor(float(steps))}
     if parameter.ndim > 1:
         state["row_var"] = torch.zeros_like(parameter[..., :1])

@@ -1,16 +1,16 @@
 """Training by several processes: the processes that `torchrun` starts share out every batch.
 
-All of them read the same stream, and each takes its part of a batch, so that a step is on the same
-sentences however many there are, and steps and tokens of a run do not depend on their number. The
-loss of a part is taken over the tokens of the whole batch, and `DistributedDataParallel` adds the
-gradients up: they are those of one process but for rounding, and all that follows (clipping, the
-update and its scaling) every process does alike. Dropout is drawn by each process for itself, from
-a seed made of the run's, the step and the process, so that a resumed run draws it again; so it is
-in a process alone on a GPU, whose state of drawing no checkpoint holds.
+All processes read the same stream, and each takes its part of a batch. So a step uses the same
+sentences, and a run has the same steps and tokens, however many processes there are. The loss of a
+part is taken over the tokens of the whole batch, and `DistributedDataParallel` adds up the
+gradients. They equal those of one process up to rounding, and every process then clips and updates
+alike. Each process draws its own dropout, from a seed made of the run's seed, the step and the
+process, so that a resumed run draws it again. One process alone on a GPU does the same, because a
+checkpoint does not hold the GPU's random state.
 
-Of a model that is split over the processes (`shard`), each holds its part of weights, gradients and
-optimiser's state, and a layer is put together where it is needed. Its checkpoints hold it whole, so
-that any number of processes goes on from them.
+With `shard` the model is split: each process holds a part of weights, gradients and optimiser's
+state, and a layer is put together where it is needed. Checkpoints hold the whole model, so any
+number of processes can go on from them.
 
 The first process alone writes checkpoints, log and progress. All must see the run's folder.
 """
@@ -115,13 +115,13 @@ class Processes:
             register_fsdp_forward_method(network, name)
         return network
 
-    def told(self, value: Any) -> Any:
-        """What the first process says, where all join; else the own value."""
+    def of_first(self, value: Any) -> Any:
+        """The value of the first process, where all join; else the own value."""
         if not self.shard:
             return value
-        held = [value]
-        dist.broadcast_object_list(held)
-        return held[0]
+        values = [value]
+        dist.broadcast_object_list(values)
+        return values[0]
 
     def mean(self, value: Tensor) -> float:
         """Of a scalar, over the processes."""

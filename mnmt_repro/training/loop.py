@@ -49,7 +49,7 @@ class TrainingData:
     validation: Mapping[str, EncodedPair] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Step:
     """A step that has been taken, as `train` shows it to `on_step`."""
 
@@ -204,7 +204,7 @@ def train(
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
     network.recompute = recompute
     last = folder / LAST
-    checkpoint = _found(last, network, identity) if last.exists() else None
+    checkpoint = _own_checkpoint(last, network, identity) if last.exists() else None
     network = group.place(network, device)
     optimiser = make_optimiser(network, config)
     if prepare is not None:
@@ -218,11 +218,15 @@ def train(
         _resume(last, checkpoint, optimiser)
         del checkpoint
     progress.behind = schedule_start
-    objective = group.objective(network, make_loss(network, config))
+    run = _Run(
+        network=network, optimiser=optimiser, config=config, progress=progress, folder=folder,
+        identity=identity, device=device, group=group,
+        objective=group.objective(network, make_loss(network, config)),
+        factors=loss_factors(mixture, config),
+    )  # fmt: skip
     if group.first:
         _restore_log(folder / LOG, progress)
 
-    factors = loss_factors(mixture, config)
     points = [t for t in config.curve_tokens() if t > progress.target_tokens]
     called = saved = time.monotonic()
     began, before = called - progress.seconds, (progress.step, progress.target_tokens)
@@ -250,17 +254,12 @@ def train(
             position, batch = next(batches)
             rate = _rate(config, schedule_start, progress)
             group.seed_dropout(seed, progress.step, device)
-            loss = _step(
-                *(objective, optimiser, config, batch, factors, progress),
-                *(position, device, last, rate, group),
-            )
+            loss = run.step(batch, position, rate)
             bar.update(min(progress.target_tokens, config.planned_tokens) - bar.n)
             bar.set_postfix_str(f"step {progress.step} loss {loss:.3f}", refresh=False)
             if group.joins and not decaying and _decays(progress, config):
                 decaying = True
-                save_checkpoint(
-                    folder / STEM, network, progress, identity=identity, optimiser=optimiser
-                )
+                run.save(STEM)
             ended = finished(progress, config)
             stopped = stop is not None and stop()
             if not group.joins:
@@ -269,9 +268,7 @@ def train(
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
-                losses = _validate(
-                    network, config, data, progress, loss, folder, identity, rate, group
-                )
+                losses = run.validate(data.validation, loss, rate)
                 if lines:
                     shown = "".join(f", {pair} {value:.3f}" for pair, value in losses.items())
                     pace = _pace(config, progress, before, time.monotonic() - called)
@@ -280,19 +277,11 @@ def train(
                         f"{how_far(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
                     )
             if group.first and on_step is not None:
-                on_step(
-                    Step(
-                        step=progress.step,
-                        target_tokens=progress.target_tokens,
-                        loss=loss,
-                        learning_rate=rate,
-                        validation=losses,
-                    )
-                )
-            if group.told(ended or stopped or time.monotonic() - saved > checkpoint_seconds):
-                _check_finite(network, progress, last, group)
+                on_step(Step(progress.step, progress.target_tokens, loss, rate, losses))
+            if group.of_first(ended or stopped or time.monotonic() - saved > checkpoint_seconds):
+                run.check_finite()
                 progress.seconds = time.monotonic() - began
-                save_checkpoint(last, network, progress, identity=identity, optimiser=optimiser)
+                run.save(LAST)
                 saved = time.monotonic()
     group.wait()  # for the best weights to be written
     kept = weights_file(folder, config.keep)
@@ -302,20 +291,110 @@ def train(
     return network, progress
 
 
-def _check_finite(network: Transformer, progress: Progress, last: Path, group: Processes) -> None:
-    """Refuse to save weights that an overflowing gradient has ruined under a finite loss."""
-    parts = [held(parameter) for parameter in network.parameters()]
-    ruined = 1.0 - torch.stack([part.isfinite().all() for part in parts]).all().float()
-    if group.mean(ruined) if group.shard else float(ruined):
-        raise _diverged(f"weights are no longer numbers after step {progress.step}", last)
+@dataclass(frozen=True, kw_only=True)
+class _Run:
+    """A run while it trains: what its steps, validations and checkpoints share."""
 
+    network: Transformer
+    optimiser: torch.optim.Optimizer
+    objective: Callable[..., Tensor]
+    config: TrainingConfig
+    factors: np.ndarray | None
+    progress: Progress
+    folder: Path
+    identity: str
+    device: str
+    group: Processes
 
-def _diverged(what: str, last: Path) -> TrainingDiverged:
-    """What happened, what is left of the run, and what helps."""
-    where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
-    return TrainingDiverged(
-        f"{what}; {where}; lower learning_rate, lengthen warmup_steps or set clip_norm"
-    )
+    def step(self, batch: Batch, position: Position, rate: float) -> float:
+        """Take one optimiser step; return the mean loss per target token before it."""
+        progress, group, config = self.progress, self.group, self.config
+        tokens = (batch.target[:, 1:] != PAD).sum(1)
+        for settings in self.optimiser.param_groups:
+            settings["lr"] = rate
+        total = float(tokens.sum()) / group.count  # what follows is averaged over processes
+        value = 0.0
+        for share in group.shares(batch, config.accumulate):
+            source = torch.from_numpy(share.source).to(self.device)
+            target = torch.from_numpy(share.target).to(self.device)
+            inputs = source, target[:, :-1], target[:, 1:], config.label_smoothing
+            factors: tuple[Tensor, ...] = ()
+            if self.factors is not None:
+                factors = (torch.from_numpy(self.factors[share.pair]).to(self.device),)
+            with autocast(self.device, config.precision):
+                loss = self.objective(*inputs, *factors)
+            loss = loss / total
+            value += group.mean(loss.detach())
+            loss.backward()
+        if not math.isfinite(value):
+            raise self.diverged(
+                f"the loss became {value} at step {progress.step + 1} (learning rate {rate:.3g})"
+            )
+        if config.clip_norm is not None:
+            parameters = [p for s in self.optimiser.param_groups for p in s["params"]]
+            torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+
+        progress.step += 1
+        progress.target_tokens += int(tokens.sum())
+        for k in range(len(progress.pair_tokens)):
+            here = batch.pair == k
+            progress.pair_tokens[k] += int(tokens[here].sum())
+            progress.pair_sentences[k] += int(here.sum())
+        progress.window, progress.index = position.window, position.index
+        return value
+
+    def validate(
+        self, validation: Mapping[str, EncodedPair], loss: float, rate: float
+    ) -> dict[str, float]:
+        """Add a point a pair to the learning curve, log it, and keep the weights if best."""
+        progress = self.progress
+        losses = {pair: cross_entropy(self.network, text) for pair, text in validation.items()}
+        losses = self.group.of_first(losses)
+        for pair, value in losses.items():
+            point = {
+                "step": progress.step,
+                "target_tokens": progress.target_tokens,
+                "pair": pair,
+                "cross_entropy": value,
+                "train_loss": loss,
+                "seconds": round(progress.seconds, 1),
+                "learning_rate": rate,
+            }
+            progress.curve.append(point)
+            if self.group.first:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with (self.folder / LOG).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(point) + "\n")
+        if self.config.keep == "best" and losses:
+            mean = sum(losses.values()) / len(losses)
+            if progress.best is None or mean < progress.best:
+                progress.best = mean
+                self.save(BEST, state=False)
+        return losses
+
+    def save(self, name: str, *, state: bool = True) -> None:
+        """Write a checkpoint, with the optimiser's state or without."""
+        save_checkpoint(
+            self.folder / name, self.network, self.progress, identity=self.identity,
+            optimiser=self.optimiser if state else None,
+        )  # fmt: skip
+
+    def check_finite(self) -> None:
+        """Refuse to save weights that an overflowing gradient has ruined under a finite loss."""
+        parts = [held(parameter) for parameter in self.network.parameters()]
+        ruined = 1.0 - torch.stack([part.isfinite().all() for part in parts]).all().float()
+        if self.group.mean(ruined) if self.group.shard else float(ruined):
+            raise self.diverged(f"weights are no longer numbers after step {self.progress.step}")
+
+    def diverged(self, what: str) -> TrainingDiverged:
+        """What happened, what is left of the run, and what helps."""
+        last = self.folder / LAST
+        where = f"the last good checkpoint is {last}" if last.exists() else "none was saved yet"
+        return TrainingDiverged(
+            f"{what}; {where}; lower learning_rate, lengthen warmup_steps or set clip_norm"
+        )
 
 
 def _rate(config: TrainingConfig, schedule_start: int | None, progress: Progress) -> float:
@@ -379,7 +458,7 @@ def _tell(label: str, line: str) -> None:
     print(f"{label}: {line}", file=sys.stderr, flush=True)
 
 
-def _found(path: Path, network: Transformer, identity: str) -> Checkpoint:
+def _own_checkpoint(path: Path, network: Transformer, identity: str) -> Checkpoint:
     """The run's checkpoint, when the network has its weights."""
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != identity or checkpoint.config != network.config:
@@ -410,94 +489,8 @@ def _resume(path: Path, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer
         torch.set_rng_state(checkpoint.random_state)
 
 
-def _step(
-    objective: Callable[..., Tensor],
-    optimiser: torch.optim.Optimizer,
-    config: TrainingConfig,
-    batch: Batch,
-    factors: np.ndarray | None,
-    progress: Progress,
-    position: Position,
-    device: str,
-    last: Path,
-    rate: float,
-    group: Processes,
-) -> float:
-    """Take one optimiser step; return the mean loss per target token before it."""
-    tokens = (batch.target[:, 1:] != PAD).sum(1)
-    for settings in optimiser.param_groups:
-        settings["lr"] = rate
-    total = float(tokens.sum()) / group.count  # the mean over processes is taken of what follows
-    value = 0.0
-    for share in group.shares(batch, config.accumulate):
-        source = torch.from_numpy(share.source).to(device)
-        target = torch.from_numpy(share.target).to(device)
-        inputs = source, target[:, :-1], target[:, 1:], config.label_smoothing
-        weights = () if factors is None else (torch.from_numpy(factors[share.pair]).to(device),)
-        with autocast(device, config.precision):
-            loss = objective(*inputs, *weights)
-        loss = loss / total
-        value += group.mean(loss.detach())
-        loss.backward()
-    if not math.isfinite(value):
-        what = f"the loss became {value} at step {progress.step + 1} (learning rate {rate:.3g})"
-        raise _diverged(what, last)
-    if config.clip_norm is not None:
-        parameters = [p for settings in optimiser.param_groups for p in settings["params"]]
-        torch.nn.utils.clip_grad_norm_(parameters, config.clip_norm)
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=True)
-
-    progress.step += 1
-    progress.target_tokens += int(tokens.sum())
-    for k in range(len(progress.pair_tokens)):
-        here = batch.pair == k
-        progress.pair_tokens[k] += int(tokens[here].sum())
-        progress.pair_sentences[k] += int(here.sum())
-    progress.window, progress.index = position.window, position.index
-    return value
-
-
-def _validate(
-    network: Transformer,
-    config: TrainingConfig,
-    data: TrainingData,
-    progress: Progress,
-    loss: float,
-    folder: Path,
-    identity: str,
-    rate: float,
-    group: Processes,
-) -> dict[str, float]:
-    """Add a point a pair to the learning curve, log it, and keep the weights if they are best."""
-    losses = {pair: cross_entropy(network, text) for pair, text in data.validation.items()}
-    losses = group.told(losses)
-    for pair, value in losses.items():
-        point = {
-            "step": progress.step,
-            "target_tokens": progress.target_tokens,
-            "pair": pair,
-            "cross_entropy": value,
-            "train_loss": loss,
-            "seconds": round(progress.seconds, 1),
-            "learning_rate": rate,
-        }
-        progress.curve.append(point)
-        if not group.first:
-            continue
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOG).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(point) + "\n")
-    if config.keep == "best" and losses:
-        mean = sum(losses.values()) / len(losses)
-        if progress.best is None or mean < progress.best:
-            progress.best = mean
-            save_checkpoint(folder / BEST, network, progress, identity=identity)
-    return losses
-
-
 def _restore_log(path: Path, progress: Progress) -> None:
-    """Leave in the log what the checkpoint knows: a resumed run writes all else again."""
+    """Cut the log to the points of the checkpoint: a resumed run writes the later ones again."""
     content = "".join(json.dumps(point) + "\n" for point in progress.curve).encode()
     if path.exists() and path.read_bytes() != content:
         write_bytes(path, content)

@@ -16,13 +16,12 @@ Section 5.2, Figures 3 and 6 left  `analyses`: the old model with the new one's 
 Appendix C, Figure 5               `analyses`: how far layers and halves of matrices have moved
 Appendix D, Table 11 right         `learning_rate`: Fisher information, thresholds; `start`
 Appendix D, Figure 6 right         `analyses`: the distribution of Fisher information
-Section 5.3, Figure 4              `compute`: what it takes to reach a share of a baseline
 =================================  ==============================================================
 
-`config` and `compute` need no torch. `mnmt-repro upgrade` is the command; in Python, of a model
+`config` needs no torch. `mnmt-repro upgrade` is the command; in Python, of a model
 that another program has trained (`interchange` reads five families). Here its tables have
 a row more than its vocabulary has tokens, and no `<s>`, like T5's; the new vocabulary is one of
-`mnmt-repro data vocabulary`, of which `vocabulary.meanings` tells the pieces.
+`mnmt-repro data vocabulary`, and `vocabulary.meanings` gives the meaning of its pieces.
 
 >>> from mnmt_repro.architecture import ModelConfig
 >>> from mnmt_repro.model import Transformer

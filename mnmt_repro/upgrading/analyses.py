@@ -17,7 +17,7 @@ from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.scoring import cross_entropy
-from mnmt_repro.upgrading.learning_rate import NEW, Groups
+from mnmt_repro.upgrading.learning_rate import NEW, Groups, check_rising
 from mnmt_repro.upgrading.vocabulary import PieceMap
 from mnmt_repro.upgrading.width import UNIT_AXIS
 
@@ -156,8 +156,7 @@ def fisher_histogram(
     InputError
         When edges do not rise from above 0, or a parameter has no group.
     """
-    if not edges or not all(a < b for a, b in zip([0.0, *edges], edges, strict=False)):
-        raise InputError(f"the edges must rise from above 0, got {list(edges)}")
+    check_rising(edges, "the edges")
     bounds = torch.tensor(edges, dtype=torch.float64)
     counts = torch.zeros(len(edges) + 1, dtype=torch.int64)
     for name, values in fisher.items():

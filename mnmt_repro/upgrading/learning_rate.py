@@ -12,6 +12,7 @@ that is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -162,6 +163,12 @@ def diagonal_fisher(
     return {name: value / tokens for name, value in fisher.items()}
 
 
+def check_rising(values: Sequence[float], what: str) -> None:
+    """Raise `InputError` unless there are values that rise from above 0."""
+    if not values or not all(a < b for a, b in pairwise([0.0, *values])):
+        raise InputError(f"{what} must rise from above 0, got {list(values)}")
+
+
 def fisher_groups(
     fisher: Mapping[str, Tensor], groups: Groups, thresholds: Sequence[float]
 ) -> dict[str, Tensor]:
@@ -183,10 +190,7 @@ def fisher_groups(
     InputError
         When thresholds do not rise from above 0, or a parameter has no Fisher information.
     """
-    if not thresholds or not all(
-        a < b for a, b in zip([0.0, *thresholds], thresholds, strict=False)
-    ):
-        raise InputError(f"Fisher thresholds must rise from above 0, got {list(thresholds)}")
+    check_rising(thresholds, "Fisher thresholds")
     result = {}
     for name, group in groups.items():
         if name not in fisher:

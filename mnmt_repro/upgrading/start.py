@@ -123,9 +123,8 @@ def slow_by_fisher(
         When there are none, or they do not rise from above 0, a factor is negative, or there is
         no sentence.
     """
-    if not thresholds:
-        raise InputError("thresholds: give one or more")
-    values, gammas = zip(*thresholds, strict=True)
+    values = [value for value, _ in thresholds]
+    gammas = [gamma for _, gamma in thresholds]
     for gamma in gammas:
         check_gamma(gamma)
     groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)

@@ -17,7 +17,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import FractionFit
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.frontier import checked_pairs
-from mnmt_repro.laws.recommendation import LEVEL, MOST_BEYOND
+from mnmt_repro.laws.recommendation import MOST_BEYOND
 from mnmt_repro.laws.uncertainty import percentiles
 from mnmt_repro.papers.charts.theme import CATEGORIES, INK
 from mnmt_repro.papers.cohorts.names import pair_name
@@ -83,7 +83,7 @@ def best_weights(laws: Mapping[str, FractionFit], draws: int = DRAWS) -> pd.Data
         for importance in IMPORTANCES:
             mean = importance * losses[0] + (1 - importance) * losses[1]
             best, *refits = weights[mean.argmin(axis=1)]
-            rows.append((n, importance, best, *percentiles(np.array(refits), LEVEL)))
+            rows.append((n, importance, best, *percentiles(np.array(refits))))
     table = pd.DataFrame(rows, columns=["n", "importance", "best", "low", "high"])
     return table.round({"best": 4, "low": 4, "high": 4})
 

@@ -6,8 +6,8 @@ both on one axis: by how many per cent the upgraded model is better than the one
 a lower loss here and a higher spBLEU in the paper.
 
 Figure 4 (`recovery`) shows quality against updates. Of a mean loss in nats the quality is
-exp(-loss), the geometric mean of a token's probability (`mnmt_repro.upgrading.compute`); its share
-of the baseline's is a ratio of perplexities.
+exp(-loss), the geometric mean of a token's probability; its share of the baseline's is a ratio of
+perplexities.
 """
 
 from __future__ import annotations
