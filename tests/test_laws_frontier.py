@@ -207,14 +207,28 @@ def test_notes_on_sizes_and_on_poor_laws(two) -> None:
     assert note == "eng-zho: a law of low quality (2 sizes cannot test a power law: add some)"
 
 
-def test_a_wide_interval_is_refused() -> None:
-    sizes = (5e3, 2e4, 8e4)
+def noisy_design(noise: float, seed: int) -> FractionFit:
+    """Three sizes, four weights, two seeds: a pair of the design that `recommend` asks for."""
+    design = [(p, n) for p in (0.2, 0.5, 0.8, 1.0) for n in (5e3, 2e4, 8e4) for _ in range(2)]
+    frame = pd.DataFrame(design, columns=["p", "n"])
+    errors = np.random.default_rng(seed).standard_normal(len(frame))
+    return fit_fraction(
+        frame.assign(loss=loss_of(frame.p, frame.n) * (1 + noise * errors)), n="n", loss="loss"
+    )
+
+
+def test_a_wide_interval_is_refused_with_the_cheapest_runs_to_narrow_it() -> None:
     equal = Importance(by_pair={"a": 1, "b": 1})
-    for noise, refused in ((0.005, False), (0.3, True)):
-        laws = {pair: law(noise=noise, seed=i, sizes=sizes) for i, pair in enumerate("ab")}
-        refusal = recommend_weights(laws, 1e5, equal).refusal
-        assert bool(refusal) == refused
-    assert "wider than 0.5; add seeds, and runs at further weights" in refusal[0]
+    fine = {"a": noisy_design(0.01, 1), "b": noisy_design(0.01, 2)}
+    assert recommend_weights(fine, 1e5, equal).refusal == ()
+    coarse = {"a": noisy_design(0.1, 1), "b": noisy_design(0.1, 2)}
+    found = recommend_weights(coarse, 1e5, equal)
+    assert "an interval wider than 0.5" in found.refusal[0]
+    assert found.further and found.refusal[1] == (
+        f"the cheapest runs to narrow it: {'; '.join(map(str, found.further))}"
+    )
+    for runs in found.further:
+        assert runs.n in (5e3, 2e4, 8e4) and sum(runs.weights.values()) == pytest.approx(1)
 
 
 def test_a_pair_without_runs_of_its_own_is_refused(two) -> None:

@@ -6,6 +6,8 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -28,6 +30,9 @@ MOST_BEYOND = 4
 MOST_SPREAD = 0.5
 """Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
 ``benchmarks/recommended.py`` measures how often that is so."""
+
+MOST_RUNS = 50
+"""Further runs that are named at most."""
 
 GOOD_R2 = 0.95
 LEAST_SIZES = 3  # that show whether losses follow a power law
@@ -67,6 +72,19 @@ Preference = Importance | Floor | EqualRegret
 
 
 @dataclass(frozen=True, kw_only=True)
+class FurtherRuns:
+    """Runs of one size `n` and one mixture, ``weights`` by pair, with as many seeds as `count`."""
+
+    n: float
+    weights: dict[str, float]
+    count: int
+
+    def __str__(self) -> str:
+        mixture = ", ".join(f"{pair} {p:.4g}" for pair, p in self.weights.items() if p)
+        return f"{self.count} of size {self.n:,.10g} with {mixture}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """A mixture and what it is predicted to do.
 
@@ -87,12 +105,15 @@ class Recommendation:
     refusal : tuple of str
         Why the runs do not support these weights; empty where they do. A pair has no run of its
         own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
+    further : tuple of FurtherRuns
+        The cheapest runs to add, see `cheapest_runs`, where an interval is too wide.
     """
 
     n: float
     table: pd.DataFrame
     notes: tuple[str, ...]
     refusal: tuple[str, ...]
+    further: tuple[FurtherRuns, ...]
 
     @property
     def weights(self) -> dict[str, float]:
@@ -180,16 +201,22 @@ def recommend_weights(
     table["regret"] = sign * (at_best - alone)
     widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
     low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
+    further = cheapest_runs(laws, refits, each[:, widest]) if high - low > MOST_SPREAD else ()
     return Recommendation(
         n=float(n),
         table=table,
         notes=tuple(_notes(laws, pairs, best, n)),
-        refusal=tuple(_refusal(laws, pairs[widest], low, high)),
+        refusal=tuple(_refusal(laws, pairs[widest], low, high, further)),
+        further=further,
     )
 
 
 def _refusal(
-    laws: Mapping[str, FractionFit], widest: str, low: float, high: float
+    laws: Mapping[str, FractionFit],
+    widest: str,
+    low: float,
+    high: float,
+    further: tuple[FurtherRuns, ...],
 ) -> Iterator[str]:
     """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
     for pair, law in laws.items():
@@ -200,8 +227,74 @@ def _refusal(
     if high - low > MOST_SPREAD:
         yield (
             f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
-            f"than {MOST_SPREAD:g}; add seeds, and runs at further weights"
+            f"than {MOST_SPREAD:g}"
         )
+        if further:
+            yield f"the cheapest runs to narrow it: {'; '.join(map(str, further))}"
+        else:
+            yield f"{MOST_RUNS} further runs would not narrow it: mixtures differ too little"
+
+
+def cheapest_runs(
+    laws: Mapping[str, FractionFit], refits: Mapping[str, Array], weight: Array
+) -> tuple[FurtherRuns, ...]:
+    """Runs that narrow the interval of a weight to `MOST_SPREAD` at the least cost.
+
+    Refits that differ in the weight also differ in the losses they predict, so measuring such a
+    loss tells them apart. With C the covariance over the refits and S that of a run's noise, a run
+    with predicted losses y reduces the variance of the weight w by
+    ``C[w, y] (C[y, y] + S)**-1 C[y, w]``. The run with most reduction per parameter, which is what
+    its training costs at the same text, is added until the interval is narrow enough. Runs have
+    trained sizes and weights; the other pairs share the rest of a mixture evenly.
+
+    Parameters
+    ----------
+    laws : dict of pair to FractionFit
+    refits : dict of pair to parameters (B, P)
+    weight : the weight that each refit finds best, (B,)
+
+    Returns
+    -------
+    tuple of FurtherRuns, empty where `MOST_RUNS` runs are not enough
+    """
+    pairs = list(refits)
+    mixtures = {
+        tuple(round(p if one == pair else (1 - p) / (len(pairs) - 1), 6) for one in pairs)
+        for pair in pairs
+        for p in laws[pair].law.p
+    }
+    sizes = sorted({n for pair in pairs for n in laws[pair].law.n})
+    runs = list(itertools.product(sizes, sorted(mixtures)))
+    columns, noise = [weight], [0.0]
+    rows_of: list[list[int]] = []
+    for n, mixture in runs:
+        rows_of.append([])
+        for pair, p in zip(pairs, mixture, strict=True):
+            if p >= min(laws[pair].law.p) - 1e-6:
+                loss = laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(p, n))[:, 0]
+                rows_of[-1].append(len(columns))
+                columns.append(loss)
+                noise.append(float(laws[pair].noise_at(loss.mean())))
+    covariance: Array = np.cov(np.array(columns))
+    variance: Array = np.diag(np.square(noise))
+
+    def reduction(rows: list[int]) -> Array:
+        """What a run takes from the covariance."""
+        inner = (covariance + variance)[np.ix_(rows, rows)]
+        return np.asarray(covariance[:, rows] @ np.linalg.solve(inner, covariance[rows]))
+
+    count: Counter[int] = Counter()
+    while covariance[0, 0] > (MOST_SPREAD / 2 / 1.96) ** 2:
+        if count.total() == MOST_RUNS:
+            return ()
+        gains = [reduction(rows)[0, 0] / n for rows, (n, _) in zip(rows_of, runs, strict=True)]
+        best = int(np.argmax(gains))
+        covariance = covariance - reduction(rows_of[best])
+        count[best] += 1
+    return tuple(
+        FurtherRuns(n=runs[k][0], weights=dict(zip(pairs, runs[k][1], strict=True)), count=count[k])
+        for k in sorted(count)
+    )
 
 
 def _refits(laws: Mapping[str, FractionFit], pairs: list[str], draws: int) -> dict[str, Array]:
