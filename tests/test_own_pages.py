@@ -6,12 +6,17 @@ import base64
 import re
 from pathlib import Path
 
+import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from synthetic import SIZES, loss_of
 from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.claims import read_stored
+from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.commands.book import _parameter
 from mnmt_repro.papers.effects.grids import choose
 from mnmt_repro.papers.pages import execute_pages
@@ -74,3 +79,37 @@ def test_a_store_is_named_from_where_the_command_runs(
 ) -> None:
     monkeypatch.chdir(store.parent)
     assert _parameter(f"store={store.name}") == ("store", str(store))
+
+
+EXECUTED = BOOK.parent / "_build" / "executed" / "book"
+MAIN_CLAIM = re.compile(r"\bthree_lines\(\s*\w+,\s*\"([AB]\d+)\"")
+RESULTS = {
+    page: claims[0]
+    for page in sorted(BOOK.glob("paper-?/*.ipynb"))
+    if (claims := MAIN_CLAIM.findall(page.read_text("utf-8").replace('\\"', '"')))
+}
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.stem)
+def test_visible_cells_print_the_number_of_the_pages_verdict(page: Path) -> None:
+    """The method that a reader sees is the one that is judged."""
+    executed = EXECUTED / page.relative_to(BOOK)
+    if not executed.is_file():
+        pytest.skip("the book is not built: make book")
+    row = headlines(read_stored(BOOK.parent)).loc[RESULTS[page]]
+    if pd.isna(row["low"]):
+        pytest.skip(f"{RESULTS[page]} has no interval yet")
+    cells = nbformat.read(executed, as_version=4).cells
+    shown = [cell for cell in cells if "hide-input" not in cell.metadata.get("tags", ())]
+    printed = "".join(
+        output.get("text", "") for cell in shown for output in cell.get("outputs", [])
+    )
+    value = row["value"]
+    forms = (value, 100 * value, np.exp(value), 100 * np.expm1(value))  # shares and logs
+    for number in re.findall(r"-?\d+\.?\d*", printed.replace(",", "").replace("−", "-")):
+        decimals = len(number.partition(".")[2])
+        if len(number.strip("-0.").replace(".", "")) >= 2 and any(
+            f"{form:.{decimals}f}" == number for form in forms
+        ):
+            return
+    raise AssertionError(f"no visible cell of {page.name} prints {value:.4g} ({RESULTS[page]})")
