@@ -24,6 +24,7 @@ from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli.fit import LABELS
+from mnmt_repro.cli.train_options import read_options
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -72,7 +73,10 @@ def test_help_teaches_by_examples_that_can_be_parsed(command: list[str], capsys)
     for line in examples.splitlines():
         _, prompt, rest = line.partition("mnmt-repro ")
         if prompt:
-            build_parser().parse_args(shlex.split(re.split(" [<>]", rest)[0], comments=True))
+            try:
+                build_parser().parse_args(shlex.split(re.split(" [<>]", rest)[0], comments=True))
+            except InputError as error:  # whose defaults are those of a run that is not here
+                assert "runs/talks-start: no model of" in str(error)
 
 
 def test_train_has_an_option_for_every_training_setting() -> None:
@@ -82,9 +86,7 @@ def test_train_has_an_option_for_every_training_setting() -> None:
     given = build_parser().parse_args(
         ["train", "--steps", "7", "--optimiser", "adamw", "--clip-norm", "0.5", "--keep", "best"]
     )
-    from mnmt_repro.cli.train_options import settle
-
-    assert settle(given)[0].training == TrainingConfig(
+    assert read_options(given).training == TrainingConfig(
         learning_rate=0.005, warmup_steps=100, batch_tokens=512, steps=7, optimiser="adamw",
         clip_norm=0.5, keep="best",
     )  # fmt: skip

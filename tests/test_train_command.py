@@ -146,7 +146,7 @@ def test_a_run_that_another_process_began_meanwhile_is_left_alone(capsys, monkey
 
     monkeypatch.setattr(data_module, "load_run_data", slowly)
     assert main([*OWN, "--out", "run"]) == 2
-    assert "another run was begun here meanwhile" in capsys.readouterr().err
+    assert "--out run: holds another run (seed: 2 there, 1 here)" in capsys.readouterr().err
     assert main(["evaluate", "run", "--data", "eng-deu=talks.tsv", "--limit", "5"]) == 0
 
 

@@ -240,30 +240,6 @@ def read_fields(options: argparse.Namespace, kind: type[_Options], **made: Any) 
     return kind(**made)
 
 
-Refusal = tuple[str, object, str]
-"""Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
-
-
-def refuse_excluded(present: Iterable[str], *rows: Refusal) -> None:
-    """Refuse options that would silently give another result than they ask for.
-
-    Parameters
-    ----------
-    present
-        Names of the options that are there.
-
-    Raises
-    ------
-    InputError
-        With the reason of the first row that excludes one of them.
-    """
-    present = set(present)
-    for names, excluded, why in rows:
-        for name in names.split():
-            if excluded and name in present:
-                raise InputError(why.format(f"--{name.replace('_', '-')}"))
-
-
 def comma_list(text: str) -> list[str]:
     """Split `a,b,c`.
 
