@@ -349,7 +349,7 @@ def test_the_next_command_can_be_pasted(capsys) -> None:
     shutil.copy("talks.tsv", "FILE.tsv")
     assert main([*following[:-1], "eng-deu=FILE.tsv"]) == 0
     assert main(["upgrade", "--from", "my run", "--out", "my start"]) == 0
-    assert "--continue-from 'my start' --data eng-deu=FILE" in capsys.readouterr().out
+    assert "--continue-from 'my start' --data PAIR=FILE" in capsys.readouterr().out
 
 
 def test_too_many_pieces_for_the_text(capsys) -> None:
