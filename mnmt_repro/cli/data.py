@@ -65,8 +65,7 @@ class ExtendOptions(NewVocabulary):
 
     model: Path = required("the model's folder", flags=("model",), metavar="MODEL")
     data: tuple[str, ...] = required(
-        "new text (see train); of a model without language tags, such as T5 or mT5, text of every "
-        "language that you will train",
+        "new text (see train); of T5 or mT5, text of every language that you will train",
         required=True,
         metavar="PAIR=FILE",
     )

@@ -32,9 +32,7 @@ class EvaluateOptions(JsonOption, SearchOptions, TestSetOptions):
     folder: Path = required(MODEL, flags=("folder",), metavar="FOLDER")
     decode: bool = setting("translate, and score translations", False)
     add_to: Path | None = setting(
-        "also add the losses to this table, which `fit` and `recommend` read: a row for each pair "
-        "and test set, with size (embeddings left out) and weight; made where there is none",
-        metavar="LOSSES.csv",
+        "also add the losses to a table that `fit` and `recommend` read", metavar="LOSSES.csv"
     )
 
 

@@ -71,20 +71,14 @@ class TableOptions:
     """The table that `fit` and `recommend` read, and its columns."""
 
     file: Path = required(
-        "results store of runs (a folder, such as runs/results), or a table with a header "
-        "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
-        "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
-        "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
-        f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
-        "(test_set: one for each pair). Other columns are ignored",
+        "results store (a folder, such as runs/results), or a table with a header line: a row for "
+        "each model and pair, with the columns pair, p (weight of the pair, 0 to 1), n (model "
+        "size) and loss. Further seeds are further rows; rows with weight 0 are left out. Columns "
+        f"{', '.join(LABELS)}, where there are such, must have one value",
         flags=("file",),
         metavar="FILE.csv",
     )
-    where: tuple[str, ...] = setting(
-        "use only rows with this value; may be given for several columns",
-        (),
-        metavar="COLUMN=VALUE",
-    )
+    where: tuple[str, ...] = setting("use only these rows", (), metavar="COLUMN=VALUE")
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
     loss_column: str = setting("column of losses", "loss", metavar="NAME")
     weight_column: str = setting("column of weights", "p", metavar="NAME")
@@ -93,18 +87,14 @@ class TableOptions:
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
     errors: Literal["absolute", "relative"] = setting(
-        "least squares of the residuals, or of the residuals divided by the loss, for noise that "
-        "grows with the loss",
-        "absolute",
+        "least squares of the residuals, or of the residuals over the loss", "absolute"
     )
     groups: str | None = setting(
-        "column that names the run of a row: rows of one run, such as its checkpoints, are not "
-        "independent, and intervals then come from runs",
+        "column of runs: rows of one run are not independent, so intervals come from runs",
         metavar="NAME",
     )
     ceiling: float | None = setting(
-        "with --direction max: highest score possible, such as 100 for chrF",
-        metavar="SCORE",
+        "with --direction max: highest possible score, such as 100", metavar="SCORE"
     )
 
 
@@ -113,35 +103,27 @@ class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
-        "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
-        "any weight, with the effective fraction f(p) of that equation; additive: a law of size "
-        "and of the pair's data, for runs that have not converged",
+        "auto: joint where there are several weights p, else power; eq12, eq13: the law at any "
+        "weight, with the effective fraction of that equation; additive: of size and data",
         "auto",
     )
     data_column: str | None = setting(
-        "with --law additive: column of the data seen, such as target tokens of the pair "
-        "(default: d)",
-        metavar="NAME",
+        "with --law additive: column of the data seen (default: d)", metavar="NAME"
     )
     loss: Literal["squares", "huber"] = setting(
-        "with --law additive: what is minimised; huber gives outliers little weight (delta 1e-3)",
-        "squares",
+        "with --law additive: huber gives outliers little weight", "squares"
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
     by: str | None = setting(
-        "with --law joint: column whose values have a multiplier each, in place of the weights p",
-        metavar="NAME",
+        "with --law joint: column that takes the place of the weights", metavar="NAME"
     )
     interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
-        "how intervals are made. t: from standard errors. residual, seeds, runs: percentiles of "
-        "refits to resampled residuals, seeds or runs (--groups). perturbation: refits to losses "
-        "with noise of 1 percent. auto: runs with --groups, residual where a bound holds a "
-        "parameter, else t",
+        "from standard errors (t), refits to resampled residuals, seeds or runs, or to losses with "
+        "1 percent of noise. auto: runs with --groups, residual at an active bound, else t",
         "auto",
     )
     report: Path | None = setting(
-        "also write the fits, with charts and the code that draws them, to one HTML file",
-        metavar="FILE.html",
+        "also write the fits with charts to one HTML file", metavar="FILE.html"
     )
 
 

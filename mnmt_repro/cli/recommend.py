@@ -16,6 +16,7 @@ from mnmt_repro.cli.fit import (
     read_losses,
 )
 from mnmt_repro.cli.options import (
+    JsonOption,
     add_command,
     check_absent,
     comma_list,
@@ -31,29 +32,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommendOptions(TableOptions):
+class RecommendOptions(JsonOption, TableOptions):
     """The options of `recommend`."""
 
     n: float = required("model size, in the unit of the column", required=True, metavar="N")
     prefer: tuple[str, ...] | None = setting(
-        "minimise the mean loss with W as weight of each pair; a list, or once for each pair. Give "
-        "one of --prefer, --floor and --equal-regret",
-        metavar="PAIR=W,...",
+        "minimise the mean loss with these weights of the pairs", metavar="PAIR=W,..."
     )
     floor: tuple[str, ...] | None = setting(
         "keep the loss of PAIR at most at LOSS, and minimise the others", metavar="PAIR=LOSS"
     )
     equal_regret: bool = setting(
-        "give every pair the same distance to the loss of a model for this pair alone", False
+        "give every pair the same distance to the loss of the pair alone", False
     )
     form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
     frontier: Path | None = setting(
-        "also write what every mixture is predicted to give at this size, with its interval: a row "
-        "a mixture (point) and pair",
-        metavar="OUT.csv",
+        "also write the predicted loss of every mixture and pair", metavar="OUT.csv"
     )
     force: bool = setting("print weights that the runs do not support", False)
-    json: bool = setting("print JSON in place of a table", False)
 
 
 def add(commands: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import add_command, check_device
-from mnmt_repro.cli.sweep_options import PoolOptions
+from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.results.repeats import BEGINNING, END
@@ -31,17 +31,13 @@ class RetrainOptions(PoolOptions):
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
     )
     random: Natural = setting(
-        f"train N stored runs again, drawn from those that took at most {SHORT // 60} minutes",
-        0,
-        metavar="N",
+        f"draw N runs that took at most {SHORT // 60} minutes", 0, metavar="N"
     )
     runs: Path = setting(
-        "folder of checkpoints; a run that is finished there is scored, not trained a third time",
-        Path("runs/again"),
+        "folder of checkpoints; a run that is finished there is scored only", Path("runs/again")
     )
     keep: bool = setting(
-        "store what was reached, beside the run, in CORPUS/repeats of the results store",
-        False,
+        "also store what was reached, in CORPUS/repeats of the results store", False
     )
 
 

@@ -37,19 +37,16 @@ class TrainOptions:
     """The options of `train`."""
 
     continue_from: Path | None = setting(
-        "train a model that `upgrade` wrote, with its learning-rate scaling, optimiser state and "
-        "schedule. Model options cannot be given. Training settings are the old run's unless they "
-        "are given; the budget is new",
+        "train a model that `upgrade` wrote. Its shape is settled, other settings are the old "
+        "run's unless they are given, and the budget is new",
         metavar="FOLDER",
     )
     preset: Preset | None = setting(
-        "published settings for text of your own: Paper A's with the first of its eight "
-        "sizes, or Paper B's baseline. Options beside it replace its values. These settings need "
-        "many GPUs (see the last example) and have not been run here",
+        "settings of Paper A's first size or Paper B's baseline, which need many GPUs and have not "
+        "been run here. Options beside it replace its values",
     )
     config: Path | None = setting(
-        "take the settings of another run from its run.json. Options beside it replace its "
-        "values. Give text of your own again with --data",
+        "settings of another run, by its run.json. Options beside it replace its values",
         metavar="FILE",
     )
     data: tuple[str, ...] | None = setting(
@@ -71,14 +68,12 @@ class TrainOptions:
     conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
     concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
-        "conlang: names of its languages; the default pairs go from the first to the others. Also "
-        "name the languages that an upgrade will add later (default: src,aaa,bbb)",
+        "conlang: its languages, also those that an upgrade will add (default: src,aaa,bbb)",
         metavar="NAME,...",
     )
     similarity: Share | None = setting("conlang: share of words in common, 0 to 1 (default: 0)")
     tags: Literal["auto", "none", "source", "both"] = setting(
-        "where language tags stand; auto: the target's tag before the source if targets differ",
-        "auto",
+        "where language tags stand; auto: before the source if targets differ", "auto"
     )
     weights: str | None = setting(
         "weight of each pair, per sentence, in the order of --data or --pairs",
@@ -115,34 +110,24 @@ class TrainOptions:
         }
     )
     out: Path | None = setting(
-        "folder of the run. A stopped run goes on in its folder, and so does one with a larger "
-        "budget (default: a folder below runs/, named by the settings)",
+        "folder of the run, where it also goes on (default: below runs/, named by its settings)",
         group="run",
         metavar="FOLDER",
     )
     results: Path | None = setting(
-        "results store that the run's losses are added to, which `mnmt_repro.results` reads "
-        "(default: `results`, beside the run's folder)",
-        metavar="FOLDER",
+        "store of its losses (default: `results`, beside the run's folder)", metavar="FOLDER"
     )
     seed: Seed = setting("seed of initial weights, dropout and order of data", 1)
-    device: str = setting(
-        "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
-    )
+    device: str = setting("cpu, cuda, cuda:1, ...; under torchrun cuda", "cpu")
     threads: Few = setting("processor threads; one is best for small models", 1)
     shard: bool = setting(
-        "under torchrun: each process holds its part of weights, gradients and optimiser state in "
-        "place of a whole copy (FSDP2). Goes with --optimiser adamw",
-        False,
+        "under torchrun: split the model over the processes (FSDP2), with --optimiser adamw", False
     )
     tensorboard: Path | None = setting(
-        "write the loss and learning rate of each step for TensorBoard, which the extra "
-        "mnmt-repro[tensorboard] installs",
-        metavar="FOLDER",
+        "write each step's loss and rate for TensorBoard (extra tensorboard)", metavar="FOLDER"
     )
     recompute: bool = setting(
-        "compute each layer again in the backward pass, which takes less memory and a third more "
-        "time. The result is the same to the bit",
+        "compute layers again in the backward pass: less memory, a third more time, same result",
         False,
     )
     checkpoint_seconds: Amount = setting("seconds between checkpoints", 30.0)
