@@ -13,7 +13,6 @@ import pandas as pd
 from mnmt_repro.cli.options import (
     MODEL,
     JsonOption,
-    add_command,
     check_device,
     comma_list,
     print_json,
@@ -50,19 +49,11 @@ class CompareOptions(JsonOption, SearchOptions, TestSetOptions):
     draws: Annotated[int, Range(1, 1_000_000)] = setting("bootstrap samples", 1000)
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "compare",
-        examples=[
-            "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
-            "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
-        ],
-        act=act,
-        options=CompareOptions,
-    )
-    parser.epilog = f"{parser.epilog}\n\n{READING}"
+EXAMPLES = (
+    "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
+    "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
+)
+MORE = READING
 
 
 @dataclass(frozen=True, kw_only=True)

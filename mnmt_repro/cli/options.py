@@ -11,6 +11,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import (
@@ -126,7 +127,9 @@ def add_command(
     *,
     examples: Sequence[str],
     act: Callable[[Any], int],
+    more: str = "",
     options: type | None = None,
+    read: Callable[[argparse.Namespace], Any] | None = None,
     usual: Callable[[argparse.Namespace], Mapping[str, Any]] | None = None,
 ) -> argparse.ArgumentParser:
     """Declare a command.
@@ -135,12 +138,15 @@ def add_command(
     ----------
     purpose
         Its one line in the list of commands; empty where `PURPOSES` has it.
-    examples
+    examples, more
         End its `--help`.
     act
-        Is called with what was parsed, or with the dataclass `options`.
+        Is called with what was parsed, or with the dataclass of its options.
     options
-        Dataclass whose fields are the command's options; see `add_fields`.
+        Dataclass whose fields are the command's options, see `add_fields`; None: the one that `act`
+        takes, if it takes one.
+    read
+        Makes that dataclass of what was parsed; None: `read_fields`.
     usual
         Defaults that follow from other options, by the names of `argparse`; see `Parser`.
     """
@@ -150,15 +156,17 @@ def add_command(
         name,
         help=purpose,
         description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog="\n  ".join([f"{heading}:", *examples]),
+        epilog="\n  ".join([f"{heading}:", *examples]) + f"\n\n{more}" * bool(more),
         formatter_class=HelpFormatter,
     )
     parser.usual = usual
-    if options is not None:
-        add_fields(parser, options)
-    parser.set_defaults(
-        act=act if options is None else lambda o: act(read_fields(o, options)), parser=parser
-    )
+    kind = cast(type, options or get_type_hints(act).get("options"))
+    run = act
+    if dataclasses.is_dataclass(kind):
+        add_fields(parser, kind)
+        read = read or partial(read_fields, kind=kind)
+        run = lambda parsed: act(read(parsed))  # noqa: E731
+    parser.set_defaults(act=run, parser=parser)
     return parser
 
 

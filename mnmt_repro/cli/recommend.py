@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mnmt_repro.cli.fit import (
     FitOptions,
@@ -17,7 +17,6 @@ from mnmt_repro.cli.fit import (
 )
 from mnmt_repro.cli.options import (
     JsonOption,
-    add_command,
     check_absent,
     comma_list,
     named_numbers,
@@ -52,20 +51,12 @@ class RecommendOptions(JsonOption, TableOptions):
     force: bool = setting("print weights that the runs do not support", False)
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "recommend",
-        examples=[
-            "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
-            "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
-            "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
-            "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
-        ],
-        act=act,
-        options=RecommendOptions,
-    )
+EXAMPLES = (
+    "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
+    "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
+)
 
 
 def _preference(options: RecommendOptions) -> Preference:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import add_command, check_device
+from mnmt_repro.cli.options import check_device
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
@@ -41,28 +41,20 @@ class RetrainOptions(PoolOptions):
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "retrain",
-        examples=[
-            "mnmt-repro retrain",
-            "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
-            "mnmt-repro retrain --random 2",
-            "mnmt-repro retrain e385d87f89f9 --keep",
-        ],
-        act=act,
-        options=RetrainOptions,
-    )
-    parser.description = (
-        f"{parser.description} Runs from which it started, by upgrade or with a smaller budget, "
-        "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
-        f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
-        f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
-        "processor a run can be equal to the last bit. Other processors round differently, so a "
-        "run drifts as if it had another seed."
-    )
+EXAMPLES = (
+    "mnmt-repro retrain",
+    "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
+    "mnmt-repro retrain --random 2",
+    "mnmt-repro retrain e385d87f89f9 --keep",
+)
+MORE = (
+    "Runs from which it started, by upgrade or with a smaller budget, "
+    "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
+    f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
+    f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
+    "processor a run can be equal to the last bit. Other processors round differently, so a "
+    "run drifts as if it had another seed."
+)
 
 
 def act(options: RetrainOptions) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cli.options import add_command, check_device, check_folder
+from mnmt_repro.cli.options import check_device, check_folder
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import RunSpec
@@ -69,24 +69,16 @@ class SweepOptions(PoolOptions):
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "sweep",
-        examples=[
-            "mnmt-repro sweep",
-            "mnmt-repro sweep webtech-en-dezh --dry-run",
-            "mnmt-repro sweep grid.yml --dry-run",
-            "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
-            "mnmt-repro sweep webtech-en-defr --decode",
-            "mnmt-repro sweep software25-table3 --analyse",
-            "mnmt-repro sweep conlang-steady --tier steady --workers 12",
-        ],
-        act=act,
-        options=SweepOptions,
-    )
-    parser.epilog = f"{parser.epilog}\n\n{_GRID}"
+EXAMPLES = (
+    "mnmt-repro sweep",
+    "mnmt-repro sweep webtech-en-dezh --dry-run",
+    "mnmt-repro sweep grid.yml --dry-run",
+    "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
+    "mnmt-repro sweep webtech-en-defr --decode",
+    "mnmt-repro sweep software25-table3 --analyse",
+    "mnmt-repro sweep conlang-steady --tier steady --workers 12",
+)
+MORE = _GRID
 
 
 def act(options: SweepOptions) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from typing import Any
 
 from mnmt_repro.architecture import ModelConfig, machine_memory
 from mnmt_repro.cli.continuing import UpgradedFolder
-from mnmt_repro.cli.options import add_command, add_fields, check_device, check_folder
+from mnmt_repro.cli.options import check_device, check_folder
 from mnmt_repro.cli.stopping import asked_to_stop
 from mnmt_repro.cli.train_options import (
     TrainOptions,
@@ -28,32 +27,21 @@ from mnmt_repro.runs.spec import OWN, Own, RunSpec
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import LAST
 
-
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "train",
-        examples=[
-            "mnmt-repro train",
-            "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
-            "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
-            "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
-            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
-            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-            "torchrun --nproc-per-node 8 --no-python \\"
-            "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
-        ],
-        act=act,
-        usual=usual,
-    )
-    add_fields(parser, TrainOptions)
-    parser.set_defaults(conlang=None)  # no option, but another run may have one
+EXAMPLES = (
+    "mnmt-repro train",
+    "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
+    "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
+    "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
+    "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+    "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+    "torchrun --nproc-per-node 8 --no-python \\"
+    "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
+)
+READ, USUAL = read_options, usual
 
 
-def act(parsed: argparse.Namespace) -> int:
+def act(options: TrainOptions) -> int:
     """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
-    options = read_options(parsed)
     check_device(options.device)
     with ExitStack() as held:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:

@@ -197,7 +197,7 @@ def read_options(parsed: argparse.Namespace) -> TrainOptions:
                     "make another upgrade"
                 )
     try:
-        return read_fields(parsed, TrainOptions, conlang=parsed.conlang)
+        return read_fields(parsed, TrainOptions, conlang=vars(parsed).get("conlang"))
     except InputError as error:
         names = (each.name for each in dataclasses.fields(TrainingConfig))
         raise _as_options(error, names) from error

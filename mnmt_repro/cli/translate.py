@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from mnmt_repro.cli.options import MODEL, add_command, check_device
+from mnmt_repro.cli.options import MODEL, check_device
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Few, required, setting
 
@@ -65,18 +65,10 @@ class TranslateOptions(SearchOptions):
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "translate",
-        examples=[
-            "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
-            "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
-        ],
-        act=act,
-        options=TranslateOptions,
-    )
+EXAMPLES = (
+    "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
+    "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
+)
 
 
 def act(options: TranslateOptions) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import add_command, print_json
+from mnmt_repro.cli.options import print_json
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import (
     UpgradeOptions,
@@ -41,30 +41,22 @@ AT_HAND = 200
 """Sentences of each direction on which the loss is printed where none are named."""
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "upgrade",
-        examples=[
-            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
-            "\n      --out both.model",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
-            "\n      --gamma 0.5 --out runs/talks-start",
-            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
-            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-            "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out plus.model",
-            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 \\"
-            "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
-            "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
-            "\n      -o runs/deep-start",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
-            "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
-        ],
-        act=act,
-        options=UpgradeOptions,
-        usual=usual,
-    )
+EXAMPLES = (
+    "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
+    "\n      --out both.model",
+    "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
+    "\n      --gamma 0.5 --out runs/talks-start",
+    "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+    "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+    "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out plus.model",
+    "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 \\"
+    "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
+    "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
+    "\n      -o runs/deep-start",
+    "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
+    "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
+)
+USUAL = usual
 
 
 @dataclass(frozen=True, kw_only=True)
