@@ -355,8 +355,3 @@ def test_the_command_makes_what_is_missing(
     assert command() == 0
     assert "2 runs: 2 trained, 2 analysed before, 0 to analyse" in capsys.readouterr().out
     assert sentences.read_sentence_losses(gone).run_id == WIDE.run_id
-
-
-def test_a_run_is_decoded_or_analysed(command: Callable[..., int], capsys) -> None:
-    assert command("--decode") == 2
-    assert "--analyse: not with --decode" in capsys.readouterr().err

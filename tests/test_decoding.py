@@ -6,10 +6,7 @@ import copy
 import dataclasses
 import json
 import math
-import multiprocessing
-import os
 import shutil
-import signal
 import sys
 import types
 from collections.abc import Callable
@@ -291,42 +288,6 @@ def test_a_checkpoint_that_does_not_serve_is_told(
         decode(spec, trained.folder, {**trained.run, "vocabulary_hash": "voc-0"}, SENTENCES)
 
 
-def _decode_and_die(spec: RunSpec, folder: Path, run: dict, root: Path, moment: str) -> None:
-    """Be killed just before the translations, or the scores, would get their name."""
-
-    def die(*arguments: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    setattr(os, {"translations": "replace", "scores": "link"}[moment], die)
-    torch.set_num_threads(1)
-    results.write_decoding(decode(spec, folder, run, SENTENCES), root=root)
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-@pytest.mark.parametrize("moment", ["translations", "scores"])
-def test_killed_half_way_nothing_half_is_read(
-    trained: Trained, content: dict[str, Any], tmp_path: Path, moment: str
-) -> None:
-    store, folder = tmp_path / "store", trained.copy_to(tmp_path / "runs")
-    trained.store(store)
-    forks = "fork" in multiprocessing.get_all_start_methods()
-    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
-    process = context.Process(
-        target=_decode_and_die, args=(trained.spec, folder, trained.run, store, moment)
-    )
-    process.start()
-    process.join(timeout=120)
-    assert process.exitcode == -signal.SIGKILL
-    left = [path for path in (*folder.iterdir(), *store.rglob("*")) if path.name.startswith(".")]
-    assert left  # it died in the middle of a file
-    assert len(list(folder.glob("translations-*.json"))) == (moment == "scores")
-    assert results.load(root=store)["chrf"].isna().all()
-    again = decode(trained.spec, folder, trained.run, SENTENCES)
-    assert again["rows"] == content["rows"]
-    results.write_decoding(again, root=store)
-    assert results.load(root=store)["chrf"].notna().all()
-
-
 # --- the command --------------------------------------------------------------------------------
 
 
@@ -445,21 +406,6 @@ def test_bleurt_is_a_mean_over_sentences_in_points(weights: Path, package: None)
     assert found["bleurt_signature"] == (
         "nrefs:1|checkpoint:BLEURT-x|sha256:ba7816bf8f01cfea|package:bleurt-pytorch-0"
     )
-
-
-def test_bleurt_weights_that_are_replaced_while_they_are_read_are_refused(
-    weights: Path, package: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = sys.modules["bleurt_pytorch"].BleurtForSequenceClassification
-
-    def replaced(folder: str) -> torch.nn.Module:
-        (weights / "new").write_bytes(b"abd")
-        (weights / "new").rename(weights / "model.safetensors")
-        return model()
-
-    monkeypatch.setattr(model, "from_pretrained", replaced)
-    with pytest.raises(InputError, match="was replaced while it was read"):
-        learned_metrics.bleurt(["a"], ["b"], weights)
 
 
 def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(

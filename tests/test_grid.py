@@ -165,15 +165,6 @@ def test_settings_of_training_may_be_a_mapping_and_are_checked_at_once() -> None
             conlang_grid(training=wrong)
 
 
-def test_no_check_is_an_assertion() -> None:
-    """Which `python -O` leaves out: a text that gives no such vocabulary is still refused."""
-    write_texts()
-    command = write_grid(OWN.replace("pieces: 380", "pieces: 3800"))
-    optimised = [sys.executable, "-O", "-m", "mnmt_repro", *command, "--dry-run"]
-    done = subprocess.run(optimised, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "pieces 3800: this text gives at most" in done.stderr
-
-
 def test_a_grid_file_is_swept_alone_and_without_options_of_cohorts(capsys) -> None:
     write_texts()
     command = write_grid(OWN)

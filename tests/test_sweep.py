@@ -123,25 +123,6 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
     assert sorted(done) == sorted(spec.run_id for spec in specs)
 
 
-def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys) -> None:
-    specs = grid()
-
-    def work(spec: RunSpec) -> dict:
-        if spec == specs[1]:
-            raise InputError("no text")
-        return {}
-
-    sweep(
-        specs, is_done=lambda spec: False, store=lambda content: None, runs_folder=tmp_path,
-        executor=InThisProcess(), at_once=1,
-        work=lambda spec: partial(work, spec),
-    )  # fmt: skip
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first.startswith("1/3 runs, about ") and first.endswith(f"left; done: {specs[0].label}")
-    assert "no text" in second
-    assert third == f"3/3 runs, about 00:00 left; done: {specs[2].label}"
-
-
 def test_estimates_follow_finished_runs() -> None:
     small, large = tiny_spec(), tiny_spec(training=adamw(steps=5000, curve_points=2))
     assert seconds_per_cost_of([small], {}) == DEFAULT_SECONDS_PER_COST

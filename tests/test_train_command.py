@@ -243,18 +243,6 @@ def test_a_full_disk_is_told_and_the_run_goes_on(capsys, monkeypatch) -> None:
     assert main([*OWN, "--out", "full"]) == 0
 
 
-def test_only_what_resumes_is_said_to(capsys, monkeypatch) -> None:
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("mnmt_repro.corpora.registry.list_cards", interrupted)
-    assert main(["data", "list"]) == 130
-    assert capsys.readouterr().err == "mnmt-repro: interrupted\n"
-    monkeypatch.setattr("mnmt_repro.papers.cohorts.catalogue.declared", interrupted)
-    assert main(["sweep"]) == 130
-    assert "goes on from the last checkpoint" in capsys.readouterr().err
-
-
 def test_a_model_without_a_checkpoint_yet(capsys) -> None:
     assert main([*OWN, "--out", "run"]) == 0
     capsys.readouterr()
@@ -273,13 +261,6 @@ def test_devices_that_are_not_here(capsys) -> None:
         fails([*OWN, "--data", "eng-fra=absent.tsv", "--device", name], capsys, f"--device {name}")
         fails(["evaluate", "absent", "--device", name], capsys, f"--device {name}")
     check_device("cpu")
-
-
-def test_seeds_that_cannot_be(capsys) -> None:
-    vocabulary = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--out", "x.model"]
-    upgrade = ["upgrade", "--from", "absent", "--out", "x"]
-    for command in (OWN, vocabulary, upgrade):
-        fails([*command, "--seed", "-1"], capsys, "seed", "-1")
 
 
 def test_rounded_weights_are_made_to_sum_to_one(capsys) -> None:

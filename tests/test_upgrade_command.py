@@ -26,10 +26,9 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
-from mnmt_repro.upgrading.width import settle_normalisation
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
 OLD_STEPS, WARMUP, PEAK = 4, 8, 0.08
@@ -238,20 +237,6 @@ def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> No
     assert main([*alone, "--out", "alone"]) == 0
     assert "soon forgotten: eng-deu" in capsys.readouterr().err
     assert about("alone")["pairs"] == ["eng-xho", "eng-deu"]
-
-
-def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:
-    def chosen(*options: str, gated: bool = False) -> tuple[str, str]:
-        config = config_of(*options)
-        return settle_normalisation(config.width, config.wider, gated=gated)
-
-    published = ("frobenius", "as published")
-    assert chosen("--wider", "2") == published
-    assert chosen("--wider", "2", gated=True)[0] == chosen("--wider", "1.5")[0] == "function"
-    # Between two old units, neither keeps the function.
-    between = ("--width-init", "interpolation", "--wider", "2")
-    assert chosen(*between) == chosen(*between, gated=True) == published
-    assert chosen("--wider", "1.5", "--normalisation", "none") == ("none", "as asked for")
 
 
 def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -567,48 +552,3 @@ def test_an_upgraded_model_is_trained_longer_by_the_same_command(here: Path, cap
     assert main([*command, "--deeper", "1"]) == 0
     capsys.readouterr()
     fails(TRAIN_ON, capsys, "holds another run (it goes on from another upgraded model)")
-
-
-def test_languages_that_a_conlangs_model_has_not_met_begin_as_new(
-    tmp_path: Path, monkeypatch, capsys
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
-    short += ["--concepts", "32"]
-    assert main(["train", "--pairs", "src-aaa", *short, "--out", "old"]) == 0
-    assert main(["train", *short, "--out", "both"]) == 0
-    capsys.readouterr()
-    assert main(["upgrade", "--from", "old", "-o", "start", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["pieces"]["added"] > 1 and facts["entries"]["new"] > 0
-    start = load_upgraded("start/start.safetensors")
-    new = (start.groups["embedding.weight"] != OLD).flatten()
-    assert int(new.sum()) == facts["pieces"]["added"]
-    table = start.model.state_dict()["embedding.weight"]
-    unknown = load_checkpoint("old/last.safetensors").weights["embedding.weight"][2]
-    assert torch.equal(table[new], unknown.expand(int(new.sum()), -1))
-    assert main(["upgrade", "--from", "both", "-o", "nothing-new", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["entries"]["new"] == 0
-
-
-def test_every_choice_has_its_option() -> None:
-    config = config_of(
-        "--wider", "1.5", "--deeper", "2", "--at", "middle,spread", "--init", "mean",
-        "--width-init", "random", "--noise", "0.1", "--normalisation", "none",
-        "--depth-init", "closest", "--keep", "body", "--seed", "3", "--steps", "7",
-        "--gamma", "0:1,2:3:4", "--optimiser", "reset", "--schedule", "constant",
-    )  # fmt: skip
-    assert config == UpgradeConfig(
-        wider=1.5,
-        width=WidthConfig(init="random", noise=0.1, normalisation="none"),
-        deeper=DepthConfig(
-            encoder=2, decoder=2, init="closest", encoder_at="middle", decoder_at="spread"
-        ),
-        embeddings="mean",
-        keep="body",
-        gamma_old=Ramp(start=0, end=1, steps=7),
-        gamma_new=Ramp(start=2, end=3, steps=4),
-        optimiser="reset",
-        schedule="constant",
-        seed=3,
-    )

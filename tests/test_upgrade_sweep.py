@@ -25,15 +25,12 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
-from mnmt_repro.results import schema
 from mnmt_repro.runs import data as data_module
-from mnmt_repro.runs import execute as execute_module
 from mnmt_repro.runs.data import load_run_data, run_vocabulary
 from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.runs.start import (
     beginning,
-    most_informative,
     untrained_pieces,
     upgrade_of,
 )
@@ -175,39 +172,6 @@ def test_a_failed_parent_fails_its_children_in_one_line_each(tmp_path: Path, cap
     assert stored(store) == {PARENT.run_id}  # the others are not held up
 
 
-class Killed(BaseException):
-    """Stands for a signal that ends the process."""
-
-
-def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monkeypatch) -> None:
-    folder = runs / CHILD.run_id
-    monkeypatch.setattr(
-        execute_module, "train", partial(execute_module.train, checkpoint_seconds=0.0)
-    )
-    step, calls = loop._step, []
-
-    def killed_at_the_fourth(*arguments):
-        calls.append(1)
-        if len(calls) == 4:
-            raise Killed
-        return step(*arguments)
-
-    monkeypatch.setattr(loop, "_step", killed_at_the_fourth)
-    with pytest.raises(Killed):
-        execute_module.execute(CHILD, folder, progress_bar=False)
-    assert load_checkpoint(folder / LAST).progress.step == 3
-    assert not is_trained(CHILD, folder.parent) and is_trained(PARENT, folder.parent)
-
-    resumed = execute_module.execute(CHILD, folder, progress_bar=False)
-    assert len(calls) == 4 + 5  # steps 4 to 8, none again
-    whole = load_checkpoint(family / "runs" / CHILD.run_id / LAST)
-    ours = load_checkpoint(folder / LAST)
-    for name, tensor in whole.weights.items():
-        assert torch.equal(ours.weights[name], tensor), name
-    assert resumed["rows"] == child_alone(family / "store")["rows"]
-    schema.check_run({"schema": schema.SCHEMA, **resumed}, "a run")
-
-
 def test_generated_text_that_a_run_began_with_is_not_read_again() -> None:
     grandchild = child_of(CHILD, UpgradeConfig(), model=CHILD.model)
     seen: set[bytes] = set()
@@ -303,22 +267,6 @@ def test_what_a_generated_language_brings_is_new(runs: Path) -> None:
     assert found is not None and [piece.text for piece in found.overlap.added] == ["<2bbb>"]
     assert len(found.new) == len(table)  # rows that no piece has stay where they are
     assert untrained_pieces(VARIED, PAIRS, len(table)) is None
-
-
-def test_the_threshold_leaves_the_asked_share_above_it() -> None:
-    generator = torch.Generator().manual_seed(0)
-    fisher = {
-        "a": torch.rand(40, 10, generator=generator), "b": torch.rand(100, generator=generator)
-    }  # fmt: skip
-    groups = {
-        "a": torch.tensor([[1], [0]] * 20, dtype=torch.uint8), "b": torch.ones(1, dtype=torch.uint8)
-    }  # fmt: skip
-    found = most_informative(fisher, groups, 0.1)
-    old = np.concatenate([fisher["a"][::2].numpy().ravel(), fisher["b"].numpy()])
-    above = torch.cat([(found["a"] == 2).flatten(), (found["b"] == 2).flatten()])
-    chosen = torch.cat([fisher["a"].flatten(), fisher["b"]])[above]
-    assert sorted(chosen.tolist()) == sorted(np.sort(old)[-30:].tolist())  # of 300
-    assert int((found["a"][1::2] != 0).sum()) == 0
 
 
 def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:

@@ -49,10 +49,6 @@ FINE = 2e-3
 
 HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
-_GROSS = 10.0
-"""Standard deviations from which a row is blamed for a law that is not identified."""
-MOST_TRIED = 100
-"""Rows of a table from which each is left out in turn."""
 MOST_NAMED = 5
 """Rows that are named as outliers of one pair."""
 
@@ -395,40 +391,24 @@ def strange_rows(
     """Name the rows that no noise explains, by their line in the file; and fit the others.
 
     Rows are left out one by one, the furthest first: a gross one hides the next, and bends the law
-    away from good ones. Where the law is not identified, each row is left out in turn, because a
-    single one may be to blame: the one without which the others fit best.
+    away from good ones.
     """
     from mnmt_repro.laws import outliers
-
-    def named(rows: pd.DataFrame, row: int, distance: float) -> str:
-        loss = rows[options.loss_column].iloc[row]
-        where = f"line {rows.index[row] + 2}"
-        if "run_id" in rows:  # of a results store
-            where = f"run {rows['run_id'].iloc[row]}"
-        return (
-            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} "
-            "standard deviations from the law of the other rows; check it"
-        )
 
     strange: list[str] = []
     clean = fit
     while clean.identified and len(strange) < MOST_NAMED and (far := outliers(clean)):
         row, distance = next(iter(far.items()))
-        strange.append(named(rows, row, distance))
+        loss, where = rows[options.loss_column].iloc[row], f"line {rows.index[row] + 2}"
+        if "run_id" in rows:  # of a results store
+            where = f"run {rows['run_id'].iloc[row]}"
+        strange.append(
+            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} standard deviations from "
+            "the law of the other rows; check it"
+        )
         rows = rows.drop(rows.index[row])
         clean = fitter(rows)
-    if fit.identified:
-        return strange, clean if clean.identified else fit
-    blamed = []
-    for row in range(len(rows)) if 6 <= len(rows) <= MOST_TRIED else ():
-        others = fitter(rows.drop(rows.index[row]))
-        same = others.names == fit.names  # a weight of one row vanishes with it
-        if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
-            curve = fit.law.curve(others.values, fit.law.rows)
-            left = abs(curve[row] - rows[options.loss_column].iloc[row])
-            distance = left / float(others.noise_at(curve[row]))
-            blamed += [(others.rss, named(rows, row, distance))] if distance > _GROSS else []
-    return [min(blamed)[1]] if blamed else [], fit
+    return strange, clean if clean.identified else fit
 
 
 def as_options(text: str) -> str:
@@ -533,49 +513,49 @@ def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     return outcomes, notes + grown
 
 
-def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
+def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
-    fit, ends = found.fit, found.table[["low", "high"]].to_numpy().tolist()
-    fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
+    fit, ends = outcome.fit, outcome.table[["low", "high"]].to_numpy().tolist()
+    fractions = outcome.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
-        "pair": found.pair,
-        "law": found.law,
+        "pair": outcome.pair,
+        "law": outcome.law,
         "params": fit.params,
         "stderr": fit.stderr,
         "interval": dict(zip(fit.names, ends, strict=True)),
-        "interval_method": found.fit.method_of(interval),
-        "interval_words": found.method,
+        "interval_method": outcome.fit.method_of(interval),
+        "interval_words": outcome.method,
         "fraction": {f"{p:g}": each for p, each in fractions.to_dict("index").items()},
         "r2": fit.r2,
         "observations": fit.observations,
         "identified": fit.identified,
-        "fraction_doubts": list(found.doubts),
+        "fraction_doubts": list(outcome.doubts),
         "reason": fit.reason,
         "active_bounds": list(fit.active_bounds),
-        "lack_of_fit": asdict(found.fitness) | {"words": found.lack},
-        "outliers": found.strange,
+        "lack_of_fit": asdict(outcome.fitness) | {"words": outcome.lack},
+        "outliers": outcome.strange,
     }
 
 
-def lines(found: FittedPair) -> Iterator[str]:
+def lines(outcome: FittedPair) -> Iterator[str]:
     """What `fit` prints of a pair."""
-    fit = found.fit
+    fit = outcome.fit
     r2 = f", R² {fit.r2:.5f}" if fit.identified else ""
-    yield f"{found.pair}: {found.formula}   ({fit.observations} rows{r2})"
+    yield f"{outcome.pair}: {outcome.formula}   ({fit.observations} rows{r2})"
     if fit.identified:
-        yield found.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
-        yield f"95 % intervals: {found.method}"
+        yield outcome.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
+        yield f"95 % intervals: {outcome.method}"
     else:
         yield f"not identified: {as_options(fit.reason)}"
-    yield from (f"the effective fraction is not identified: {doubt}" for doubt in found.doubts)
-    if len(found.fraction):
-        other = found.fraction_method if found.fraction_method != found.method else ""
+    yield from (f"the effective fraction is not identified: {doubt}" for doubt in outcome.doubts)
+    if len(outcome.fraction):
+        other = outcome.fraction_method if outcome.fraction_method != outcome.method else ""
         yield f"effective fraction f(p), with its 95 % interval{f' ({other})' if other else ''}:"
-        yield found.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        yield outcome.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     if fit.active_bounds:
         yield f"bounds active: {', '.join(fit.active_bounds)}"
     if fit.identified and fit.degrees_of_freedom < 1:
         yield "as many parameters as rows: nothing is left to judge the law by"
     elif fit.identified:
-        yield f"lack of fit: {found.lack}"
-    yield from found.strange
+        yield f"lack of fit: {outcome.lack}"
+    yield from outcome.strange
