@@ -485,7 +485,6 @@ def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, optio
         ("n|loss\n1|2\n", "columns are told apart by comma, semicolon or tab"),
         ("n,loss,loss\n1,3,4\n", "line 1: two columns are called 'loss'"),
         ("# made today\nn,loss\n1,3\n", "a comment above the header?"),
-        ('{"n": 1, "loss": 2}\n', "pandas.read_json('l.csv', lines=True)"),
         ("n,bleu\n1,3\n", "no column 'loss'; name yours with --loss-column; there are n, bleu"),
         ("n,loss,größe\n1,2,3\n", "is not in UTF-8"),
     ],

@@ -360,7 +360,7 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
     assert "above 1e-05" in capsys.readouterr().out
     # No vocabulary is new to it.
     new = ["upgrade", "--from", "conlang", "--vocab", "both.model", "--out", "no"]
-    fails(new, capsys, "a row for those of each language of the family from the start")
+    fails(new, capsys, "a row for each syllable of its conlang from the start")
 
 
 # --- refusals: one line, and nothing written ------------------------------------------------------

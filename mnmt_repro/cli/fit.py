@@ -125,10 +125,8 @@ class FitOptions(JsonOption, TableOptions):
 EXAMPLES = (
     "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
     "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
-    "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
     "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
     "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
-    "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
     "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
     "mnmt-repro fit losses.csv --report losses.html",
 )

@@ -37,38 +37,20 @@ if TYPE_CHECKING:
 PURPOSES = {
     "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
     "train": "train a translation model; the same command again goes on where it stopped",
-    "upgrade": (
-        "give a trained model a vocabulary for more languages, more width and more depth; `train "
-        "--continue-from` trains it further"
-    ),
+    "upgrade": "give a trained model more languages, width and depth, to be trained further",
     "translate": "translate lines from standard input to standard output with a trained model",
-    "evaluate": (
-        "score a trained model: nats per target token, overall and per domain, and with --decode "
-        "BLEU, chrF, chrF++ and spBLEU"
-    ),
-    "compare": (
-        "test whether one model is better than another, or whether it is chance: paired bootstrap "
-        "over the sentences of each test set, paired t-test over the directions"
-    ),
-    "export": (
-        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
-        "loads (hf) or that CTranslate2 runs (ct2)"
-    ),
-    "fit": (
-        "fit a scaling law to a table of losses, each pair apart: by size (Eq. 3), by size and "
-        "weight where a column p has several weights (Eq. 7), or by size and data"
-    ),
-    "recommend": (
-        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
-        "fitted to each pair"
-    ),
+    "evaluate": "score a trained model: nats per target token, and with --decode BLEU and chrF",
+    "compare": "test whether one model is better than another, or whether it is chance",
+    "export": "write a model as a folder that transformers (hf) or CTranslate2 (ct2) loads",
+    "fit": "fit a scaling law to a table of losses, by size, weight and data, each pair apart",
+    "recommend": "recommend the weights of a mixture at one model size, by laws of each pair",
     "sweep": (
         "train what is missing of declared cohorts or of a grid of your own, or decode or analyse "
         "finished runs; without a name, list the cohorts"
     ),
     "retrain": (
-        "train stored runs again on this machine and compare their test losses with the stored "
-        "ones; without a run, list the quickest"
+        "train stored runs again and compare their test losses with the stored ones; without a "
+        "run, list the quickest"
     ),
 }
 """What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""
@@ -330,12 +312,6 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         text = packed.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
-    if text.lstrip()[:1] in ("{", "["):
-        each = ", lines=True" if text.lstrip()[0] == "{" else ""
-        raise InputError(
-            f"{path}: is JSON; make a table of it, in Python: "
-            f"pandas.read_json({str(path)!r}{each}).to_csv('table.csv')"
-        )
     try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))

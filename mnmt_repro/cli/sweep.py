@@ -71,11 +71,9 @@ class SweepOptions(PoolOptions):
 
 EXAMPLES = (
     "mnmt-repro sweep",
-    "mnmt-repro sweep webtech-en-dezh --dry-run",
     "mnmt-repro sweep grid.yml --dry-run",
     "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
     "mnmt-repro sweep webtech-en-defr --decode",
-    "mnmt-repro sweep software25-table3 --analyse",
     "mnmt-repro sweep conlang-steady --tier steady --workers 12",
 )
 MORE = _GRID

@@ -196,10 +196,8 @@ def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
     if needed > there:
         raise InputError(
             f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "
-            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), compute layers "
-            "again in place of keeping them (--recompute), make the batch smaller "
-            "(--batch-tokens), split the model over more processes (--shard), or make it less wide "
-            "or deep"
+            f"{there / 2**30:,.3g} GiB: use --accumulate, --recompute, --shard or fewer "
+            "--batch-tokens, or make the model less wide or deep"
         )
 
 

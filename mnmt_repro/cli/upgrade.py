@@ -48,13 +48,8 @@ EXAMPLES = (
     "\n      --gamma 0.5 --out runs/talks-start",
     "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
     "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-    "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out plus.model",
-    "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 \\"
-    "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
-    "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
-    "\n      -o runs/deep-start",
-    "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
-    "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
+    "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 --out runs/nllb-start",
+    "mnmt-repro upgrade --from runs/talks --preset deep --steps 3000 -o runs/deep-start",
 )
 USUAL = usual
 
@@ -335,10 +330,8 @@ def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocab
 
     if about["conlang"] is not None:
         raise InputError(
-            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang, and "
-            "its tables have a row for those of each language of the family from the start, so "
-            "that no vocabulary could add any; leave it out, and train on with more --pairs: what "
-            "the model has not met begins as new pieces do"
+            f"--vocab {options.vocabulary}: the model's tables have a row for each syllable of its "
+            "conlang from the start; leave it out, and train on with more --pairs"
         )
     for pair in about["pairs"]:
         try:
