@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -25,7 +24,6 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts import catalogue
-from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.lock import is_held, run_lock
 from mnmt_repro.runs.spec import RunSpec
@@ -215,24 +213,6 @@ def test_two_sweeps_of_one_store_share_the_work_and_one_is_killed(tmp_path: Path
     said, _ = second.communicate(timeout=120)
     assert said.strip() == "[]" and second.returncode == 0
     assert stored(store) == {spec.run_id for spec in grid(steps)}
-
-
-def test_a_run_that_another_process_works_on_is_waited_for(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sweep_module, "PATIENCE", 0.01)
-    specs, order = grid(), []
-    held = contextlib.ExitStack()
-    held.enter_context(run_lock(tmp_path / specs[0].run_id))
-
-    def store(content: dict) -> None:
-        order.append(content["run"]["run_id"])
-        if len(order) == 2:
-            held.close()
-
-    failures = sweep(
-        specs, is_done=lambda spec: spec.run_id in order, store=store, runs_folder=tmp_path,
-        executor=InThisProcess(), at_once=1, progress_bar=False,
-    )  # fmt: skip
-    assert failures == [] and order == [spec.run_id for spec in (*specs[1:], specs[0])]
 
 
 def test_a_run_that_another_sweep_has_stored_is_accepted_if_it_is_the_same(

@@ -263,16 +263,6 @@ def test_devices_that_are_not_here(capsys) -> None:
     check_device("cpu")
 
 
-def test_rounded_weights_are_made_to_sum_to_one(capsys) -> None:
-    command = [*SMALL, "--steps", "1", "--out", "run", "--weights"]
-    assert main([*command, "0.3333,0.6666"]) == 0
-    about = json.loads(Path("run/run.json").read_text(encoding="utf-8"))
-    thirds = {"src-aaa": pytest.approx(0.3333 / 0.9999), "src-bbb": pytest.approx(2 / 3)}
-    assert about["mixture"] == thirds
-    capsys.readouterr()
-    fails([*command, "0.33,0.66"], capsys, "must sum to one")
-
-
 def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> None:
     command = [*SMALL, "--steps", "4", "--results", "store", "--out"]
     loss, first = {"src-aaa": 0.1, "src-bbb": 0.9}, {"src-aaa": 0.7, "src-bbb": 0.3}
@@ -297,21 +287,12 @@ def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> N
         ("--first-weights", "src-aaa=0.1,src-bbb=0.1", "must sum to one"),
         ("--first-weights", "src-aaa=x,src-bbb=0.9", "value: 'src-aaa=x,src-bbb=0.9'"),
         ("--first-weights", "src-aaa=0.5,src-bbb=0.5,src-aaa=0.5", "value: "),
+        ("--first-share", "0.3", "--first-share goes with --first-weights"),
+        ("--first-share", "1.5", "must be at least 0 and below 1, got 1.5"),
     ],
 )
 def test_weights_by_pair_that_cannot_be(capsys, option: str, weights: str, message: str) -> None:
     fails([*SMALL, "--steps", "2", option, weights, "--out", "run"], capsys, option, message)
-
-
-def test_a_share_of_the_budget_belongs_to_first_weights(capsys) -> None:
-    command = [*SMALL, "--steps", "2", "--out", "run", "--first-share"]
-    fails([*command, "0.3"], capsys, "--first-share goes with --first-weights")
-    weights = ["--first-weights", "src-aaa=0.7,src-bbb=0.3"]
-    fails(
-        [*command, "1.5", *weights],
-        capsys,
-        "--first-share: must be at least 0 and below 1, got 1.5",
-    )
 
 
 def test_a_run_with_first_weights_does_not_grow(capsys) -> None:

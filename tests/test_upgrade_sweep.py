@@ -288,23 +288,6 @@ def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
     assert all(not task.after for task in plan(kept, frozenset(), tmp_path))
 
 
-def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
-    runs: Path, tmp_path: Path, monkeypatch
-) -> None:
-    longer = replace(CHILD, training=replace(CHILD.training, steps=12))
-    step, calls = loop._step, []
-    monkeypatch.setattr(loop, "_step", lambda *a: (calls.append(1), step(*a))[1])
-    assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
-    assert len(calls) == 8 + 4  # the shorter run's, and the rest
-    apart = tmp_path / "at-once"
-    shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
-    assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
-    ours, theirs = (
-        load_checkpoint(folder / longer.run_id / LAST).weights for folder in (runs, apart)
-    )
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
-
-
 def software25(languages: tuple[str, ...], **changes) -> RunSpec:
     pairs = [pair for code in languages for pair in (f"eng-{code}", f"{code}-eng")]
     fields = {

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import PURPOSES, HelpFormatter, Parser, add_command
@@ -64,9 +64,15 @@ def build_parser(
     for name, purpose in PURPOSES.items():
         if asked in (None, name):
             module = import_module(f"mnmt_repro.cli.{name}")
-            how: Any = {word: vars(module).get(word.upper()) for word in ("more", "read", "usual")}
-            how = {word: value for word, value in how.items() if value is not None}
-            command = add_command(commands, name, examples=module.EXAMPLES, act=module.act, **how)
+            command = add_command(
+                commands,
+                name,
+                examples=module.EXAMPLES,
+                act=module.act,
+                more=getattr(module, "MORE", ""),
+                read=getattr(module, "READ", None),
+                usual=getattr(module, "USUAL", None),
+            )
             if name == "data":
                 module.add_parts(command, data_beside)
         else:

@@ -76,9 +76,9 @@ def work_through(
         if len(absent) > SHOWN:
             lines.append(f"  and {len(absent) - SHOWN} more")
         lines.append(
-            f"no checkpoint in {options.runs} of the run(s) above. Give --runs the folder they "
-            f"were trained in, or train them again with `mnmt-repro sweep {' '.join(options.names)} "
-            f"--runs {options.runs} --results EMPTY`, and then {verb}"
+            f"no checkpoint in {options.runs} of the run(s) above. Name their folder by --runs, or "
+            f"train them again with `mnmt-repro sweep {' '.join(options.names)} --runs "
+            f"{options.runs} --results EMPTY`, and then {verb}"
         )
         print("\n".join(lines), file=sys.stderr)
     if options.dry_run:

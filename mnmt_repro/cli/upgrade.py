@@ -96,7 +96,6 @@ def act(options: UpgradeOptions) -> int:
 
     from tqdm import tqdm
 
-    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import upgrade
     from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
@@ -116,20 +115,7 @@ def act(options: UpgradeOptions) -> int:
     if old.imported is not None:
         same = pieces or PieceMap.same(old.vocabulary)
         pieces = same.at_rows(old.imported.pieces.order)
-    texts, no_text, read = read_bitexts(options.loss_on, "--loss-on"), [], {}
-    try:
-        if thresholds or not texts:
-            read = dict(old.text(options.fisher_sentences))
-    except InputError as error:
-        if thresholds:
-            raise InputError(
-                f"--fisher-threshold: {error}; put the text of {', '.join(about['pairs'])} back "
-                "where `train` read it"
-            ) from error
-        no_text = [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
-    texts = texts or {
-        pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in read.items()
-    }
+    texts, read, no_text = _texts(options, old, needed=bool(thresholds))
     before = old.losses(texts)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
@@ -179,6 +165,39 @@ def act(options: UpgradeOptions) -> int:
     own = " --data PAIR=FILE" * (about["corpus"] == "own")
     print(f"next: mnmt-repro train --continue-from {shlex.quote(str(options.out))}{own}")
     return 0
+
+
+def _texts(
+    options: UpgradeOptions, old: _Old, needed: bool
+) -> tuple[Mapping[str, Bitext], Mapping[str, Bitext], list[str]]:
+    """Text to print losses on, validation text of the old pairs, and a note where there is none.
+
+    Parameters
+    ----------
+    needed
+        Whether `--fisher-threshold` needs the text of the old pairs.
+
+    Raises
+    ------
+    InputError
+        When that is not there.
+    """
+    from mnmt_repro.corpora.bitext import read_bitexts
+
+    named = read_bitexts(options.loss_on, "--loss-on")
+    if named and not needed:
+        return named, {}, []
+    try:
+        read = old.text(max(AT_HAND, options.fisher_sentences))
+    except InputError as error:
+        if needed:
+            pairs = ", ".join(old.about["pairs"])
+            raise InputError(
+                f"--fisher-threshold: {error}; put the text of {pairs} back where `train` read it"
+            ) from error
+        return {}, {}, [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
+    few = {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in read.items()}
+    return named or few, read, []
 
 
 def _slowed(

@@ -15,7 +15,7 @@ import contextlib
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -124,8 +124,7 @@ class Grid:
         A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
         alone needs none.
     training
-        A `TrainingConfig`, or those of its fields that are not the usual ones (see
-        `training.config.usual_training`).
+        See `training.config.usual_training`; a file has the settings that are not the usual ones.
     arch, dropout, attention_dropout, tags
         As the options of ``train``.
     pieces, vocabulary_temperature
@@ -160,11 +159,6 @@ class Grid:
     def __post_init__(self) -> None:
         sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
         object.__setattr__(self, "sizes", sizes)
-        if isinstance(training := self.training, Mapping):
-            training = build(TrainingConfig, usual_settings(training), ("training",))
-        elif not isinstance(training, TrainingConfig):
-            raise FieldError(("training",), f"must be settings of a training, got {training!r}")
-        object.__setattr__(self, "training", training)
         if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
             raise InputError("name the text, in one of data, corpus and conlang")
         if self.data and self.pairs:
