@@ -264,12 +264,7 @@ ALL_MADE = {
 }
 
 
-def test_the_command_makes_what_is_missing(
-    command: Callable[..., int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_makes_what_is_missing(command, tmp_path, monkeypatch, capsys) -> None:
     store = tmp_path / "store"
     assert command("--dry-run") == 0
     out = capsys.readouterr().out

@@ -200,12 +200,7 @@ def _set(keys: tuple[Any, ...], value: Any) -> Callable[[dict[str, Any]], None]:
         (_set(("rows", 0, "chrf"), math.nan), r"rows\[0\]\.chrf must be a finite number"),
     ],
 )
-def test_a_broken_field_is_named_on_reading_and_writing(
-    content: dict[str, Any],
-    tmp_path: Path,
-    damage: Callable[[dict[str, Any]], Any],
-    message: str,
-) -> None:
+def test_a_broken_field_is_named_on_reading_and_writing(content, tmp_path, damage, message) -> None:
     path = results.write_decoding(content, root=tmp_path)
     broken = copy.deepcopy(content)
     damage(broken)
@@ -277,12 +272,7 @@ def command(
 
 
 def test_the_command_decodes_what_is_not_decoded(
-    command: Callable[..., int],
-    trained: Trained,
-    content: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command, trained, content, tmp_path, monkeypatch, capsys
 ) -> None:
     results.write_decoding(content, root=tmp_path / "store")
     assert command("--dry-run") == 0
@@ -300,11 +290,7 @@ def test_the_command_decodes_what_is_not_decoded(
 
 
 def test_the_command_tells_which_checkpoints_are_missing(
-    command: Callable[..., int],
-    trained: Trained,
-    other: Trained,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    command, trained, other, tmp_path, capsys
 ) -> None:
     assert command(runs=tmp_path / "none") == 2
     captured = capsys.readouterr()
@@ -375,12 +361,7 @@ def test_bleurt_is_a_mean_over_sentences_in_points(weights: Path, package: None)
 
 
 def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
-    trained: Trained,
-    content: dict[str, Any],
-    weights: Path,
-    package: None,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    trained, content, weights, package, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setattr(decoding, "search_all", no_search)  # reads the translations that are kept
     scored = decode(trained.spec, trained.folder, trained.run, SENTENCES, bleurt=weights)
@@ -401,11 +382,7 @@ def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
 
 
 def test_without_bleurt_it_is_said_what_is_needed(
-    command: Callable[..., int],
-    weights: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    command, weights, tmp_path, monkeypatch, capsys
 ) -> None:
     with pytest.raises(InputError, match=r"holds no BLEURT weights .*lucadiliello/BLEURT-20"):
         learned_metrics.bleurt(["a"], ["a"], tmp_path)

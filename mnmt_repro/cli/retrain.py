@@ -63,6 +63,8 @@ def act(options: RetrainOptions) -> int:
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import keep_repeat, process_pool, sweep
 
+    if options.random and options.runs_named:
+        raise InputError("--random draws runs: name none")
     catalogue = cohorts_module("catalogue")
     stored, points = {}, {}
     for content in results.load_runs(options.results):
@@ -72,8 +74,6 @@ def act(options: RetrainOptions) -> int:
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
     if options.random:
-        if named:
-            raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
         if not short:
             raise InputError("--random: no stored run that took so little can be trained here")

@@ -113,7 +113,7 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
     from mnmt_repro.runs.data import load_run_data, make_vocabulary
     from mnmt_repro.runs.execute import execute
     from mnmt_repro.runs.folder import find_run, shape_name, take_run
-    from mnmt_repro.runs.trained import VOCABULARY
+    from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.checkpoint import read_progress
     from mnmt_repro.training.distributed import processes
     from mnmt_repro.training.loop import TrainingDiverged, how_far
@@ -142,8 +142,11 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
     _check_memory(spec, options, group.count)
     with group.first_in_turn():
         known = find_run(folder, spec)
-        vocabulary = upgraded.vocabulary if upgraded else make_vocabulary(text, source)
-        vocabulary.check_free(folder / VOCABULARY)
+        if known is not None:
+            vocabulary = read_vocabulary(folder, known)
+        else:
+            vocabulary = upgraded.vocabulary if upgraded else make_vocabulary(text, source)
+            vocabulary.check_free(folder / VOCABULARY)
         data = load_run_data(spec, text, vocabulary)
         if group.first:
             tell(*data.notes)
