@@ -634,17 +634,6 @@ def test_a_robust_law_of_size_and_data(capsys) -> None:
     fails(["fit", "l.csv", "--groups", "seed"], capsys, "no column 'seed'")
 
 
-def test_another_column_can_take_the_place_of_the_weights(capsys) -> None:
-    table = noisy_table()
-    expected = fitted(capsys)[0]["params"]["alpha"]
-    by = table.assign(domain="m" + table["p"].astype(str)).drop(columns="p")
-    by.to_csv("l.csv", index=False)
-    fit = fitted(capsys, "--by", "domain")[0]
-    assert fit["law"] == "joint" and "beta[m0.3]" in fit["params"]
-    assert fit["params"]["alpha"] == expected
-    fails(["fit", "l.csv", "--by", "domain", "--law", "eq12"], capsys, "belongs to --law joint")
-
-
 def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
     table = noisy_table()
     for factor in (1.2, 12):  # the second bends the law away from rows that are not to blame

@@ -26,7 +26,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
 
@@ -276,7 +276,7 @@ def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
     vocabulary = Vocabulary.load(upgraded / "vocabulary.model")
     _, valid = hold_out(read_bitexts(["eng-deu=talks.tsv"]))
     text = encode(valid["eng-deu"], vocabulary, "both")
-    sides = [text.take(np.array([row])) for row in range(count)]
+    sides = [text.take(np.array([row])) for row in range(min(count, text.size))]
     ids = [tuple(torch.from_numpy(side.flat).long() for side in pair) for pair in sides]
     return diagonal_fisher(start.model, ids)
 
@@ -284,12 +284,12 @@ def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
 def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> None:
     assert main([*UPGRADE[:-1], "plain", "--wider", "2"]) == 0
     plain = load_upgraded("plain/start.safetensors").groups
-    fisher = held_out_fisher(here / "plain", 3)
+    fisher = held_out_fisher(here / "plain", FISHER_SENTENCES)
     low, high = (torch.cat([f.flatten() for f in fisher.values()]).quantile(q) for q in (0.5, 0.9))
     capsys.readouterr()
     thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
     command = [
-        *UPGRADE, "--wider", "2", "--gamma", "0.5,2", "--fisher-sentences", "3", "--json",
+        *UPGRADE, "--wider", "2", "--gamma", "0.5,2", "--json",
     ]  # fmt: skip
     assert main([*command, "--fisher-threshold", thresholds]) == 0
     start = load_upgraded("start/start.safetensors")
@@ -305,7 +305,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     shown = [each["entries_above"] for each in facts["fisher"]]
     assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
     run = about("start")["upgrade"]["fisher"]
-    assert run["sentences"] == 3 and list(run["text"]) == ["eng-deu"]
+    assert run["sentences"] == FISHER_SENTENCES and list(run["text"]) == ["eng-deu"]
     assert about("start")["identity"] != about("plain")["identity"]
 
 

@@ -109,9 +109,6 @@ class FitOptions(JsonOption, TableOptions):
         "with --law additive: huber gives outliers little weight", "squares"
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
-    by: str | None = setting(
-        "with --law joint: column that takes the place of the weights", metavar="NAME"
-    )
     interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
         "from standard errors (t), refits to resampled residuals, seeds or runs, or to losses with "
         "1 percent of noise. auto: runs with --groups, residual at an active bound, else t",
@@ -136,7 +133,6 @@ def read_losses(
     options: TableOptions,
     needed: tuple[str, ...] = (),
     data: str | None = None,
-    by: str | None = None,
 ) -> pd.DataFrame:
     """Read a table: its columns of numbers checked, weights and pairs as p, pair.
 
@@ -145,7 +141,6 @@ def read_losses(
     options : those of the table
     needed : those of "p" and "pair" that the table must have
     data : column of the data seen, for a law of sizes and data, without weights
-    by : column that takes the place of the weights
 
     Raises
     ------
@@ -156,17 +151,17 @@ def read_losses(
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.weight_column})
+    named = {"pair": options.pair_column} | ({} if data else {"p": options.weight_column})
     numbers = [n, loss, *([data] if data else [])]
     flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
-    flags |= {by: "--by", options.groups: "--groups"}
+    flags[options.groups] = "--groups"
     for name, column in named.items():
         if name in needed or column != name:
             flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
     table = _chosen(losses_table.read(path, wanted), options.where, path)
     for label in LABELS:
-        if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
+        if label not in table.columns or label in (*numbers, *named.values(), options.groups):
             continue
         # Each pair may have a test set of its own; the other labels are of the whole table.
         apart = label == "test_set" and named["pair"] in table.columns
@@ -231,7 +226,7 @@ def notes_on_rows(
     ----------
     frame : a table of `read_losses`
     options : those of the table
-    extra : column of data, or what takes the place of the weights
+    extra : column of data, of a law that has no weights
     """
     n, loss, groups = options.n_column, options.loss_column, options.groups
     names = ["pair"] if extra else ["p", "pair"]
@@ -251,7 +246,7 @@ def notes_on_rows(
         return [
             f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
             f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
-            f"{flags}{' or --by' if 'p' in lacking else ''}, or the run of each row with --groups"
+            f"{flags}, or the run of each row with --groups"
         ]
     notes = []
     if (copies := frame.duplicated()).any():
@@ -327,7 +322,7 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     law = options.law
     if law == "additive" and options.direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
-    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns and not options.by:
+    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
         there = ", ".join(map(str, frame.columns))
         raise InputError(
             f"--law {law}: the table has no column of weights; name it by --weight-column; there "
@@ -340,7 +335,7 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        several = "joint" if weights > 1 or options.by else "power"
+        several = "joint" if weights > 1 else "power"
         own = several if law == "auto" else law
         fitter = fitter_of(own, pair, options)
         with of_pair(pair):
@@ -374,7 +369,7 @@ def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
         )
     settings |= {"n": n, "loss": loss, "groups": runs}
     if law == "joint":
-        return lambda rows: laws.fit_joint_law(rows, by=options.by or "p", **settings)
+        return lambda rows: laws.fit_joint_law(rows, **settings)
     return lambda rows: laws.fit_fraction(rows, **settings | {"form": law})
 
 
@@ -459,7 +454,7 @@ class FittedPair:
         from mnmt_repro.laws import lack_of_fit
 
         self.pair, self.law, self.fit = pair, law, fit
-        self.formula = FORMULA[law].replace("[p]", f"[{options.by or 'p'}]")
+        self.formula = FORMULA[law]
         if options.direction == "max":
             self.formula = self.formula.replace("loss = ", "quality = l_inf - ")
             self.formula = self.formula.replace(" + l_inf", "")
@@ -484,8 +479,6 @@ def act(options: FitOptions) -> int:
         raise InputError("--data-column, --loss and --log belong to --law additive; add it")
     if additive and options.errors == "relative":
         raise InputError("--errors: --law additive has --log for errors that grow with the loss")
-    if options.by and options.law not in ("auto", "joint"):
-        raise InputError("--by belongs to --law joint; leave it out")
     check_absent(options.report, "--report")
     outcomes, notes = fit_file(options)
     if options.report:
@@ -501,8 +494,8 @@ def act(options: FitOptions) -> int:
 
 def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     """Fit the laws of a table, one a pair, and the notes on it that go to standard error."""
-    frame = read_losses(options, data=data_of(options), by=options.by)
-    notes = notes_on_rows(frame, options, data_of(options) or options.by)
+    frame = read_losses(options, data=data_of(options))
+    notes = notes_on_rows(frame, options, data_of(options))
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]

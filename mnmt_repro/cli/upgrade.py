@@ -25,7 +25,7 @@ from mnmt_repro.corpora.formats import content_hash
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.typed_config import SEEDS
-from mnmt_repro.upgrading.config import Gamma, Ramp
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.formats import Bitext
@@ -128,14 +128,14 @@ def act(options: UpgradeOptions) -> int:
         "config": dataclasses.asdict(made.config),
     }
     if thresholds:
-        made = _slowed(made, vocabulary, about, read, thresholds, options.fisher_sentences)
+        made = _slowed(made, vocabulary, about, read, thresholds)
         hashes = {pair: content_hash(text) for pair, text in read.items()}
         description["fisher"] = {
             "thresholds": [
                 [threshold, dataclasses.asdict(gamma) if isinstance(gamma, Ramp) else gamma]
                 for threshold, gamma in thresholds
             ],
-            "sentences": options.fisher_sentences,
+            "sentences": FISHER_SENTENCES,
             "text": hashes if about["conlang"] is None else {},
         }
     after = _losses(made.model, vocabulary, about["tags"], texts)
@@ -188,7 +188,7 @@ def _texts(
     if named and not needed:
         return named, {}, []
     try:
-        read = old.text(max(AT_HAND, options.fisher_sentences))
+        read = old.text(AT_HAND)
     except InputError as error:
         if needed:
             pairs = ", ".join(old.about["pairs"])
@@ -206,7 +206,6 @@ def _slowed(
     about: Mapping[str, Any],
     texts: Mapping[str, Bitext],
     thresholds: Sequence[tuple[float, Gamma]],
-    sentences: int,
 ) -> Upgraded:
     """An upgraded model whose old parameters have the factors of their Fisher information."""
     from mnmt_repro.corpora.encoding import encode
@@ -216,7 +215,7 @@ def _slowed(
     longest = about["training"]["max_length"]
     encoded = (encode(text, vocabulary, about["tags"]) for text in texts.values())
     short = (text.shorter_than(longest) for text in encoded)
-    return slow_by_fisher(made, fisher_sentences(short, sentences), thresholds)
+    return slow_by_fisher(made, fisher_sentences(short), thresholds)
 
 
 def _losses(

@@ -14,7 +14,6 @@ from mnmt_repro.cli.options import JsonOption, by_place, comma_list, number
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Count, Natural, Seed, required, setting
 from mnmt_repro.upgrading.config import (
-    FISHER_SENTENCES,
     Gamma,
     Kind,
     Place,
@@ -75,11 +74,6 @@ class UpgradeOptions(JsonOption):
         "factor of old parameters whose Fisher information per target token is above F; below the "
         "first of several rising F it is that of --gamma",
         metavar="F=FACTOR,...",
-    )
-    fisher_sentences: Count = setting(
-        "validation sentences of each old pair for Fisher information",
-        FISHER_SENTENCES,
-        metavar="N",
     )
     steps: Count | None = setting("steps over which a factor without STEPS rises", metavar="N")
     loss_on: tuple[str, ...] = setting(
