@@ -143,12 +143,11 @@ def add_command(
     )
     parser.usual = usual
     kind = cast(type, options or get_type_hints(act).get("options"))
-    run = act
+    parser.set_defaults(act=act, parser=parser)
     if dataclasses.is_dataclass(kind):
         add_fields(parser, kind)
-        read = read or partial(read_fields, kind=kind)
-        run = lambda parsed: act(read(parsed))  # noqa: E731
-    parser.set_defaults(act=run, parser=parser)
+        make = read or partial(read_fields, kind=kind)
+        parser.set_defaults(act=lambda parsed: act(make(parsed)))
     return parser
 
 

@@ -62,7 +62,7 @@ class SweepOptions(PoolOptions):
         "store how training on changed the weights of Paper B's runs, and losses by sentence", False
     )
     sentences: Count | None = setting(
-        "with --decode: of each test set (default: 100 of software25, else 500)"
+        "with --decode: most sentences of a test set (default: 500; of software25 100)"
     )
     bleurt: Path | None = setting(
         "with --decode: score with BLEURT by the weights in this folder", metavar="FOLDER"
