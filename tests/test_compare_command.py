@@ -12,7 +12,6 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
-from mnmt_repro.cli.compare import Compared, _over_directions
 from mnmt_repro.evaluation.significance import paired_t_test
 
 CONLANG = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
@@ -108,13 +107,6 @@ def test_other_pieces_are_compared_by_character(capsys) -> None:
             assert row[column] * characters == pytest.approx(nats, rel=1e-9)
 
 
-def test_a_table_for_reading(capsys) -> None:
-    assert main(["compare", "short", "longer", "--limit", "9"]) == 0
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0].split()[:5] == ["pair", "test_set", "sentences", "measure", "baseline"]
-    assert len(shown) == 4 and "NaN" not in "".join(shown)
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -133,17 +125,3 @@ def test_models_of_other_generated_languages_are_refused(capsys) -> None:
     capsys.readouterr()
     fails(["compare", "short", "related"], capsys, "not of the same generated languages")
     assert math.isfinite(rows_of(["related", "related", "--limit", "5"], capsys)[0]["model"])
-
-
-def test_two_test_sets_of_one_name_are_two() -> None:
-    """As of two years' folders; by the last of them alone the model would seem better."""
-    rows = [
-        Compared(
-            pair="eng-deu", test_set="test.tsv", sentences=9, measure="bleu", baseline=20.0,
-            model=20.0 + difference, difference=difference, p_value=0.5, test="bootstrap",
-        )
-        for difference in (-1.0, 0.5, -0.1)
-    ]  # fmt: skip
-    (mean,) = _over_directions(rows, registered=())
-    assert (mean.pair, mean.sentences) == ("all 3", 27)
-    assert mean.difference == pytest.approx(-0.2) and mean.model == pytest.approx(19.8)

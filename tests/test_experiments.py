@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,11 @@ import pytest
 import torch
 from small_runs import PAIRS, VARIED, adamw, sentences, t5
 
-from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, get_cohort, runs_of
-from mnmt_repro.papers.cohorts.grids import WEIGHTS
+from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, runs_of
 from mnmt_repro.results import load_runs, schema
 from mnmt_repro.runs import spec as spec_module
 from mnmt_repro.runs.data import TestSet
@@ -40,20 +37,6 @@ def tiny_spec(**changes) -> RunSpec:
         "conlang": conlang,
     }
     return RunSpec(**{**fields, **changes})
-
-
-def test_the_grid_of_paper_a() -> None:
-    runs = list(get_cohort("webtech-en-dezh").runs())
-    assert len(runs) == 72
-    assert len({run.run_id for run in runs}) == 72
-    assert WEIGHTS == (0, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1)
-    sizes = Counter(parameter_counts(run.model)["non_embedding"] for run in runs)
-    assert set(sizes.values()) == {9} and len(sizes) == 8
-    assert max(sizes) / min(sizes) > 30
-    for p in WEIGHTS:
-        alike = [run for run in runs if run.mixture.weights.get("eng-deu", 0.0) == p]
-        assert len(alike) == 8
-        assert all(run.mixture == Mixture.two("eng-deu", "eng-zho", p) for run in alike)
 
 
 def test_labels_do_not_change_what_a_run_is_and_settings_do() -> None:
@@ -79,11 +62,6 @@ def test_a_run_is_another_one_under_another_code_version(monkeypatch) -> None:
     after = tiny_spec()
     assert after.config_hash == before.config_hash
     assert after.run_id != first
-
-
-def test_digest_ignores_the_order_of_keys() -> None:
-    assert digest({"a": 1, "b": [1, 2]}) == digest({"b": [1, 2], "a": 1})
-    assert digest({"a": 1}) != digest({"a": 1.5})
 
 
 def test_scores_by_domain_equal_a_count_by_hand() -> None:

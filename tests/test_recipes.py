@@ -27,6 +27,7 @@ SMALLER = {  # budgets and vocabularies of the page, and what small files allow
     "--pieces 8000": "--pieces 350",
     "--pieces 10000": "--pieces 370",
     "--d-model 64": "--d-model 16",
+    "--workers 4": "--workers 1",  # in this process, which has torch already
     " --fresh": "",
 }
 SMALLER_GRID = {

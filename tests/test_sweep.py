@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -25,7 +24,6 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts import catalogue
-from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.execute import execute
 from mnmt_repro.runs.lock import is_held, run_lock
 from mnmt_repro.runs.spec import RunSpec
@@ -123,32 +121,12 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
     assert sorted(done) == sorted(spec.run_id for spec in specs)
 
 
-def test_without_a_terminal_each_run_is_a_line_of_the_log(tmp_path: Path, capsys) -> None:
-    specs = grid()
-
-    def work(spec: RunSpec) -> dict:
-        if spec == specs[1]:
-            raise InputError("no text")
-        return {}
-
-    sweep(
-        specs, is_done=lambda spec: False, store=lambda content: None, runs_folder=tmp_path,
-        executor=InThisProcess(), at_once=1,
-        work=lambda spec: partial(work, spec),
-    )  # fmt: skip
-    first, second, third = capsys.readouterr().err.splitlines()
-    assert first.startswith("1/3 runs, about ") and first.endswith(f"left; done: {specs[0].label}")
-    assert "no text" in second
-    assert third == f"3/3 runs, about 00:00 left; done: {specs[2].label}"
-
-
 def test_estimates_follow_finished_runs() -> None:
     small, large = tiny_spec(), tiny_spec(training=adamw(steps=5000, curve_points=2))
-    assert seconds_per_cost_of([]) == DEFAULT_SECONDS_PER_COST
-    pace = seconds_per_cost_of([(small, 3.0)])
+    assert seconds_per_cost_of([small], {}) == DEFAULT_SECONDS_PER_COST
+    stored = {small.run_id: {"wall_seconds": 3.0}}
+    pace = seconds_per_cost_of([small, large], stored)
     assert pace * small.cost == pytest.approx(3.0) and pace * large.cost > 300
-    both = seconds_per_cost_of([(small, 3.0), (large, 3.0 * large.cost / small.cost)])
-    assert both == pytest.approx(pace)  # together they keep the ratio
 
 
 @pytest.mark.parametrize("tier", ["mini", "steady"])
@@ -235,24 +213,6 @@ def test_two_sweeps_of_one_store_share_the_work_and_one_is_killed(tmp_path: Path
     said, _ = second.communicate(timeout=120)
     assert said.strip() == "[]" and second.returncode == 0
     assert stored(store) == {spec.run_id for spec in grid(steps)}
-
-
-def test_a_run_that_another_process_works_on_is_waited_for(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(sweep_module, "PATIENCE", 0.01)
-    specs, order = grid(), []
-    held = contextlib.ExitStack()
-    held.enter_context(run_lock(tmp_path / specs[0].run_id))
-
-    def store(content: dict) -> None:
-        order.append(content["run"]["run_id"])
-        if len(order) == 2:
-            held.close()
-
-    failures = sweep(
-        specs, is_done=lambda spec: spec.run_id in order, store=store, runs_folder=tmp_path,
-        executor=InThisProcess(), at_once=1, progress_bar=False,
-    )  # fmt: skip
-    assert failures == [] and order == [spec.run_id for spec in (*specs[1:], specs[0])]
 
 
 def test_a_run_that_another_sweep_has_stored_is_accepted_if_it_is_the_same(

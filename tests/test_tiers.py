@@ -10,7 +10,7 @@ import pytest
 from mnmt_repro import results
 from mnmt_repro.architecture import PAPER_A
 from mnmt_repro.cli import build_parser, main
-from mnmt_repro.cli.train_options import TrainOptions, model_config, settle
+from mnmt_repro.cli.train_options import TrainOptions, model_config, read_options
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared, membership
 from mnmt_repro.papers.cohorts.software25_runs import PAPER
@@ -39,7 +39,7 @@ def test_a_sweep_is_no_work_for_torchrun(monkeypatch, capsys) -> None:
 
 
 def options(*arguments: str) -> TrainOptions:
-    return settle(build_parser().parse_args(["train", "--corpus", "conlang", *arguments]))[0]
+    return read_options(build_parser().parse_args(["train", "--corpus", "conlang", *arguments]))
 
 
 def test_presets_are_the_published_settings() -> None:

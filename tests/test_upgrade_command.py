@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -27,10 +26,9 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
-from mnmt_repro.upgrading.width import settle_normalisation
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
 OLD_STEPS, WARMUP, PEAK = 4, 8, 0.08
@@ -109,7 +107,7 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
         "feed forward:      32 -> 64",
         "1 -> 2",
         "pieces kept",
-        "--data PAIR-WITH-xho=FILE --upsample PAIR-WITH-xho=5",
+        "next: mnmt-repro train --continue-from start --data PAIR=FILE",
     ):
         assert part in shown
     assert {p.name for p in Path("start").iterdir()} == {
@@ -241,20 +239,6 @@ def test_settings_that_are_given_win_over_the_old_runs(here: Path, capsys) -> No
     assert about("alone")["pairs"] == ["eng-xho", "eng-deu"]
 
 
-def test_the_normalisation_is_the_published_one_where_another_gains_nothing() -> None:
-    def chosen(*options: str, gated: bool = False) -> tuple[str, str]:
-        config = config_of(*options)
-        return settle_normalisation(config.width, config.wider, gated=gated)
-
-    published = ("frobenius", "as published")
-    assert chosen("--wider", "2") == published
-    assert chosen("--wider", "2", gated=True)[0] == chosen("--wider", "1.5")[0] == "function"
-    # Between two old units, neither keeps the function.
-    between = ("--width-init", "interpolation", "--wider", "2")
-    assert chosen(*between) == chosen(*between, gated=True) == published
-    assert chosen("--wider", "1.5", "--normalisation", "none") == ("none", "as asked for")
-
-
 def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
@@ -292,7 +276,7 @@ def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
     vocabulary = Vocabulary.load(upgraded / "vocabulary.model")
     _, valid = hold_out(read_bitexts(["eng-deu=talks.tsv"]))
     text = encode(valid["eng-deu"], vocabulary, "both")
-    sides = [text.take(np.array([row])) for row in range(count)]
+    sides = [text.take(np.array([row])) for row in range(min(count, text.size))]
     ids = [tuple(torch.from_numpy(side.flat).long() for side in pair) for pair in sides]
     return diagonal_fisher(start.model, ids)
 
@@ -300,12 +284,12 @@ def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
 def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> None:
     assert main([*UPGRADE[:-1], "plain", "--wider", "2"]) == 0
     plain = load_upgraded("plain/start.safetensors").groups
-    fisher = held_out_fisher(here / "plain", 3)
+    fisher = held_out_fisher(here / "plain", FISHER_SENTENCES)
     low, high = (torch.cat([f.flatten() for f in fisher.values()]).quantile(q) for q in (0.5, 0.9))
     capsys.readouterr()
     thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
     command = [
-        *UPGRADE, "--wider", "2", "--gamma", "0.5,2", "--fisher-sentences", "3", "--json",
+        *UPGRADE, "--wider", "2", "--gamma", "0.5,2", "--json",
     ]  # fmt: skip
     assert main([*command, "--fisher-threshold", thresholds]) == 0
     start = load_upgraded("start/start.safetensors")
@@ -321,20 +305,8 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     shown = [each["entries_above"] for each in facts["fisher"]]
     assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
     run = about("start")["upgrade"]["fisher"]
-    assert run["sentences"] == 3 and list(run["text"]) == ["eng-deu"]
+    assert run["sentences"] == FISHER_SENTENCES and list(run["text"]) == ["eng-deu"]
     assert about("start")["identity"] != about("plain")["identity"]
-    # Trained on, entries above a threshold whose factor is 0 stay as they were.
-    frozen = [*command[:-1], "--fisher-threshold", f"{low:.9g}=0"]
-    frozen[frozen.index("start")] = "frozen"
-    assert main(frozen) == 0
-    on = [option if option != "start" else "frozen" for option in TRAIN_ON]
-    assert main(on) == 0
-    begun = load_upgraded("frozen/start.safetensors")
-    ended = load_checkpoint("both/last.safetensors").weights
-    for name, weight in begun.model.state_dict().items():
-        still = begun.groups[name].expand(weight.shape) == 2
-        assert torch.equal(ended[name][still], weight[still])
-    assert any(not torch.equal(ended[name], w) for name, w in begun.model.state_dict().items())
 
 
 @pytest.mark.parametrize(
@@ -376,7 +348,7 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
     assert "above 1e-05" in capsys.readouterr().out
     # No vocabulary is new to it.
     new = ["upgrade", "--from", "conlang", "--vocab", "both.model", "--out", "no"]
-    fails(new, capsys, "a row for those of each language of the family from the start")
+    fails(new, capsys, "a row for each syllable of its conlang from the start")
 
 
 # --- refusals: one line, and nothing written ------------------------------------------------------
@@ -386,22 +358,15 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
     ("options", "parts"),
     [
         (["--wider", "0.5"], ["upgrade: argument --wider: must be at least 1, got 0.5"]),
-        (["--noise", "nan"], ["argument --noise: must be a number, got 'nan'"]),
-        (["--steps", "1e20"], ["argument --steps: must be at most 9223372036854775807"]),
-        (["--seed", str(2**31)], ["argument --seed: must be at least 0 and below 2147483648"]),
         (["--wider", "1.01"], ["32.32 units of 32, which is no whole number"]),
-        (["--deeper", "1,-2"], ["--deeper 1,-2: must be at least 0, got -2"]),
         (["--deeper", "1,2,3"], ["--deeper 1,2,3: give one for both stacks"]),
         (["--deeper", ",1"], ["--deeper ,1: part 1 is empty"]),
         (["--at", "left"], ["--at left: must be one of bottom, middle, top, spread"]),
         (["--wider", "1.5", "--width-init", "interpolation"], ["whole multiple of the old 32"]),
         (["--wider", "1e9"], ["the upgraded model would have", "make it less wide or deep"]),
         (["--gamma", "-0.5"], ["--gamma -0.5: must be at least 0, got -0.5"]),
-        (["--gamma", "inf"], ["--gamma inf: must be a number, got 'inf'"]),
         (["--gamma", "1,2,3"], ["write OLD or OLD,NEW"]),
         (["--gamma", "0:1"], ["say --steps, over which the factor rises"]),
-        (["--gamma", "0:1:x"], ["must be a whole number, got 'x'"]),
-        (["--gamma", "0:1:2:3"], ["write a rising factor as START:END:STEPS"]),
         (["--preset", "deep"], ["say --steps, over which the factor rises"]),
         (["--checkpoint", "best"], ["holds no optimiser state", "(--optimiser reset)"]),
         (["--vocab", "talks.tsv"], ["talks.tsv is not a SentencePiece model"]),
@@ -542,21 +507,12 @@ def test_embeddings_that_were_never_trained_are_told(here: Path, capsys) -> None
     assert torch.equal(rows[xho], began["embedding.weight"][2])
 
 
-def test_the_command_named_next_fits_the_upgrade(here: Path, capsys) -> None:
+def test_what_of_the_training_does_not_fit_the_upgrade_is_noted(here: Path, capsys) -> None:
     rising = ["--deeper", "1", "--gamma", "0.05:0.5", "--steps", "3"]
-    assert main([*UPGRADE, *rising, "--schedule", "constant"]) == 0
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert line.startswith("next: mnmt-repro train --continue-from start --data eng-deu=FILE")
-    assert line.endswith("--learning-rate RATE --steps 3")
-    for shown, meant in (
-        ("eng-deu=FILE", "eng-deu=talks.tsv"), ("PAIR-WITH-xho=FILE", "eng-xho=new.tsv"),
-        ("PAIR-WITH-xho", "eng-xho"), ("RATE", "0.01"),
-    ):  # fmt: skip
-        line = line.replace(shown, meant)
-    command = shlex.split(line)[2:]
-    assert main([*command, "--out", "on"]) == 0
+    assert main([*UPGRADE, *rising]) == 0
+    assert main([*TRAIN_ON, "--steps", "3"]) == 0
     assert "note:" not in capsys.readouterr().err
-    assert main([*command, "--steps", "2", "--tags", "none", "--out", "short"]) == 0
+    assert main([*TRAIN_ON, "--steps", "2", "--tags", "none", "--out", "short"]) == 0
     notes = capsys.readouterr().err
     assert "note: a learning-rate factor rises over 3 steps, and this run takes about 2" in notes
     assert "note: language tags: both in the old model's text, none from here on" in notes
@@ -577,48 +533,3 @@ def test_an_upgraded_model_is_trained_longer_by_the_same_command(here: Path, cap
     assert main([*command, "--deeper", "1"]) == 0
     capsys.readouterr()
     fails(TRAIN_ON, capsys, "holds another run (it goes on from another upgraded model)")
-
-
-def test_languages_that_a_conlangs_model_has_not_met_begin_as_new(
-    tmp_path: Path, monkeypatch, capsys
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
-    short += ["--concepts", "32"]
-    assert main(["train", "--pairs", "src-aaa", *short, "--out", "old"]) == 0
-    assert main(["train", *short, "--out", "both"]) == 0
-    capsys.readouterr()
-    assert main(["upgrade", "--from", "old", "-o", "start", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["pieces"]["added"] > 1 and facts["entries"]["new"] > 0
-    start = load_upgraded("start/start.safetensors")
-    new = (start.groups["embedding.weight"] != OLD).flatten()
-    assert int(new.sum()) == facts["pieces"]["added"]
-    table = start.model.state_dict()["embedding.weight"]
-    unknown = load_checkpoint("old/last.safetensors").weights["embedding.weight"][2]
-    assert torch.equal(table[new], unknown.expand(int(new.sum()), -1))
-    assert main(["upgrade", "--from", "both", "-o", "nothing-new", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["entries"]["new"] == 0
-
-
-def test_every_choice_has_its_option() -> None:
-    config = config_of(
-        "--wider", "1.5", "--deeper", "2", "--at", "middle,spread", "--init", "mean",
-        "--width-init", "random", "--noise", "0.1", "--normalisation", "none",
-        "--depth-init", "closest", "--keep", "body", "--seed", "3", "--steps", "7",
-        "--gamma", "0:1,2:3:4", "--optimiser", "reset", "--schedule", "constant",
-    )  # fmt: skip
-    assert config == UpgradeConfig(
-        wider=1.5,
-        width=WidthConfig(init="random", noise=0.1, normalisation="none"),
-        deeper=DepthConfig(
-            encoder=2, decoder=2, init="closest", encoder_at="middle", decoder_at="spread"
-        ),
-        embeddings="mean",
-        keep="body",
-        gamma_old=Ramp(start=0, end=1, steps=7),
-        gamma_new=Ramp(start=2, end=3, steps=4),
-        optimiser="reset",
-        schedule="constant",
-        seed=3,
-    )

@@ -33,7 +33,6 @@ from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.runs.start import (
     beginning,
-    most_informative,
     untrained_pieces,
     upgrade_of,
 )
@@ -305,22 +304,6 @@ def test_what_a_generated_language_brings_is_new(runs: Path) -> None:
     assert untrained_pieces(VARIED, PAIRS, len(table)) is None
 
 
-def test_the_threshold_leaves_the_asked_share_above_it() -> None:
-    generator = torch.Generator().manual_seed(0)
-    fisher = {
-        "a": torch.rand(40, 10, generator=generator), "b": torch.rand(100, generator=generator)
-    }  # fmt: skip
-    groups = {
-        "a": torch.tensor([[1], [0]] * 20, dtype=torch.uint8), "b": torch.ones(1, dtype=torch.uint8)
-    }  # fmt: skip
-    found = most_informative(fisher, groups, 0.1)
-    old = np.concatenate([fisher["a"][::2].numpy().ravel(), fisher["b"].numpy()])
-    above = torch.cat([(found["a"] == 2).flatten(), (found["b"] == 2).flatten()])
-    chosen = torch.cat([fisher["a"].flatten(), fisher["b"]])[above]
-    assert sorted(chosen.tolist()) == sorted(np.sort(old)[-30:].tolist())  # of 300
-    assert int((found["a"][1::2] != 0).sum()) == 0
-
-
 def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
     longer = replace(CHILD, training=replace(CHILD.training, steps=12))
     longest = replace(CHILD, training=replace(CHILD.training, steps=20))
@@ -338,23 +321,6 @@ def test_runs_wait_for_parents_and_for_shorter_runs(tmp_path: Path) -> None:
     best = replace(CHILD.training, keep="best")
     kept = [replace(CHILD, training=replace(best, steps=steps)) for steps in (8, 12)]
     assert all(not task.after for task in plan(kept, frozenset(), tmp_path))
-
-
-def test_a_longer_upgraded_run_goes_on_from_the_shorter_one(
-    runs: Path, tmp_path: Path, monkeypatch
-) -> None:
-    longer = replace(CHILD, training=replace(CHILD.training, steps=12))
-    step, calls = loop._Run.step, []
-    monkeypatch.setattr(loop._Run, "step", lambda *a: (calls.append(1), step(*a))[1])
-    assert sweep_into(tmp_path / "s", runs, [longer, CHILD], InThisProcess()) == []
-    assert len(calls) == 8 + 4  # the shorter run's, and the rest
-    apart = tmp_path / "at-once"
-    shutil.copytree(runs / PARENT.run_id, apart / PARENT.run_id)
-    assert sweep_into(tmp_path / "t", apart, [longer], InThisProcess()) == []
-    ours, theirs = (
-        load_checkpoint(folder / longer.run_id / LAST).weights for folder in (runs, apart)
-    )
-    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
 
 
 def software25(languages: tuple[str, ...], **changes) -> RunSpec:

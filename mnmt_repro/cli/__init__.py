@@ -1,4 +1,4 @@
-"""The library's commands: a module for each, whose `add(commands)` declares it.
+"""The library's commands: a module for each, with its `act`, its options and `EXAMPLES`.
 
 `mnmt_repro.__main__` adds those of the companion, which verify claims and build the book. Their
 modules are always imported, so they import little before they run.
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import cast
 
 from mnmt_repro import __version__
-from mnmt_repro.cli.options import PURPOSES, HelpFormatter, Parser
+from mnmt_repro.cli.options import PURPOSES, HelpFormatter, Parser, add_command
 from mnmt_repro.errors import InputError, remedy, tell
 from mnmt_repro.repository import ARCHIVE
 
@@ -63,8 +63,18 @@ def build_parser(
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, purpose in PURPOSES.items():
         if asked in (None, name):
-            beside = {"beside": data_beside} if name == "data" else {}
-            import_module(f"mnmt_repro.cli.{name}").add(commands, **beside)
+            module = import_module(f"mnmt_repro.cli.{name}")
+            command = add_command(
+                commands,
+                name,
+                examples=module.EXAMPLES,
+                act=module.act,
+                more=getattr(module, "MORE", ""),
+                read=getattr(module, "READ", None),
+                usual=getattr(module, "USUAL", None),
+            )
+            if name == "data":
+                module.add_parts(command, data_beside)
         else:
             commands.add_parser(name, help=purpose)
     for module in commands_beside:

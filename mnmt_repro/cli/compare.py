@@ -13,7 +13,6 @@ import pandas as pd
 from mnmt_repro.cli.options import (
     MODEL,
     JsonOption,
-    add_command,
     check_device,
     comma_list,
     print_json,
@@ -50,43 +49,11 @@ class CompareOptions(JsonOption, SearchOptions, TestSetOptions):
     draws: Annotated[int, Range(1, 1_000_000)] = setting("bootstrap samples", 1000)
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "compare",
-        examples=[
-            "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
-            "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
-        ],
-        act=act,
-        options=CompareOptions,
-    )
-    parser.epilog = f"{parser.epilog}\n\n{READING}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compared:
-    """A line of the answer: one measure on one test set of one pair, or over all its pairs."""
-
-    pair: str
-    test_set: str
-    sentences: int
-    measure: str
-    baseline: float
-    model: float
-    difference: float
-    low: float | None = None  # of a 95 % interval, where the test gives one
-    high: float | None = None
-    p_value: float | None
-    test: str
-
-    @classmethod
-    def by(cls, result: LossBootstrap | PairedBootstrap | PairedTTest, **row: Any) -> Compared:
-        """A line with what a test found."""
-        names = ("difference", "low", "high", "p_value")
-        row |= {name: getattr(result, name, None) for name in names}
-        return cls(**row)
+EXAMPLES = (
+    "mnmt-repro compare runs/m20 runs/upgraded --data eng-deu=test.tsv",
+    "mnmt-repro compare runs/dezh-p10 runs/dezh-p50 --test newstest21 --decode",
+)
+MORE = READING
 
 
 def act(options: CompareOptions) -> int:
@@ -106,7 +73,7 @@ def act(options: CompareOptions) -> int:
             rows.append(_metric(baseline, model, name, text, options))
     rows += list(_over_directions(rows, options.test or ["indomain"]))
     if options.json:
-        print_json([row.__dict__ for row in rows])
+        print_json(rows)
         return 0
     print(pd.DataFrame(rows).to_string(index=False, na_rep="", float_format="{:.4f}".format))
     return 0
@@ -149,7 +116,24 @@ def _of_both(baseline: Trained, model: Trained, options: CompareOptions) -> tupl
     return old, new
 
 
-def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: int) -> Compared:
+def _row(
+    result: LossBootstrap | PairedBootstrap | PairedTTest,
+    about: tuple[str, str, int, str],
+    baseline: float,
+    model: float,
+) -> dict[str, Any]:
+    """A line of the answer; `about` has pair or pairs, test set, sentences and measure."""
+    row: dict[str, Any] = dict(
+        zip(("pair", "test_set", "sentences", "measure"), about, strict=True)
+    )
+    row |= {"baseline": baseline, "model": model}
+    row |= {name: getattr(result, name, None) for name in ("difference", "low", "high", "p_value")}
+    return row | {"test": "t-test" if about[0].startswith("all ") else "bootstrap"}
+
+
+def _losses(
+    baseline: Trained, model: Trained, name: str, text: Bitext, draws: int
+) -> dict[str, Any]:
     from mnmt_repro.corpora.encoding import encode
     from mnmt_repro.corpora.vocabulary import UNK
     from mnmt_repro.evaluation.significance import bootstrap_gaps
@@ -170,21 +154,14 @@ def _losses(baseline: Trained, model: Trained, name: str, text: Bitext, draws: i
     ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too
     units = (tokens if same else ends).astype(np.float64)
     result = bootstrap_gaps([nats[1] - nats[0]], [units], draws=draws)
-    return Compared.by(
-        result,
-        pair=text.pair,
-        test_set=name,
-        sentences=len(text),
-        measure=f"nats per {'token' if same else 'character'}",
-        baseline=float(nats[0].sum() / units.sum()),
-        model=float(nats[1].sum() / units.sum()),
-        test="bootstrap",
-    )
+    about = text.pair, name, len(text), f"nats per {'token' if same else 'character'}"
+    before, after = (float(each.sum() / units.sum()) for each in nats)
+    return _row(result, about, before, after)
 
 
 def _metric(
     baseline: Trained, model: Trained, name: str, text: Bitext, options: CompareOptions
-) -> Compared:
+) -> dict[str, Any]:
     from mnmt_repro.evaluation.significance import paired_bootstrap
 
     before, after = (
@@ -198,43 +175,29 @@ def _metric(
         metric=options.metric,
         samples=options.draws,
     )
-    return Compared.by(
-        result,
-        pair=text.pair,
-        test_set=name,
-        sentences=len(text),
-        measure=options.metric,
-        baseline=result.baseline,
-        model=result.score,
-        test="bootstrap",
-    )
+    about = text.pair, name, len(text), options.metric
+    return _row(result, about, result.baseline, result.score)
 
 
-def _over_directions(rows: list[Compared], registered: Collection[str]) -> Iterator[Compared]:
+def _over_directions(
+    rows: list[dict[str, Any]], registered: Collection[str]
+) -> Iterator[dict[str, Any]]:
     """Means over the directions, with the paired t-test of Paper B, where there are several.
 
     Each registered test set by itself, all of `--data` together.
     """
     from mnmt_repro.evaluation.significance import paired_t_test
 
-    groups: dict[tuple[str, str], list[Compared]] = {}
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
-        name = row.test_set if row.test_set in registered else "--data"
-        groups.setdefault((name, row.measure), []).append(row)
+        name = row["test_set"] if row["test_set"] in registered else "--data"
+        groups.setdefault((name, row["measure"]), []).append(row)
     for (name, measure), mine in groups.items():
-        after, before = [row.model for row in mine], [row.baseline for row in mine]
-        if len({row.model - row.baseline for row in mine}) < 2:
+        after, before = ([row[side] for row in mine] for side in ("model", "baseline"))
+        if len({row["model"] - row["baseline"] for row in mine}) < 2:
             continue  # nothing to test against
-        result = paired_t_test(after, before)
         if len(mine) < FEW:
             note(f"{measure}: a t-test over {len(mine)} directions can hardly find a difference")
-        yield Compared.by(
-            result,
-            pair=f"all {len(mine)}",
-            test_set=name,
-            sentences=sum(row.sentences for row in mine),
-            measure=measure,
-            baseline=float(np.mean(before)),
-            model=float(np.mean(after)),
-            test="t-test",
-        )
+        about = f"all {len(mine)}", name, sum(row["sentences"] for row in mine), measure
+        result = paired_t_test(after, before)
+        yield _row(result, about, float(np.mean(before)), float(np.mean(after)))

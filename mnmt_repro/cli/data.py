@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -65,8 +66,7 @@ class ExtendOptions(NewVocabulary):
 
     model: Path = required("the model's folder", flags=("model",), metavar="MODEL")
     data: tuple[str, ...] = required(
-        "new text (see train); of a model without language tags, such as T5 or mT5, text of every "
-        "language that you will train",
+        "new text (see train); of T5 or mT5, text of every language that you will train",
         required=True,
         metavar="PAIR=FILE",
     )
@@ -81,66 +81,21 @@ class AdoptOptions(NewVocabulary):
     languages: str = required("as in the names of your pairs", required=True, metavar="CODE,...")
 
 
-def add(commands: Any, *, beside: Sequence[ModuleType] = ()) -> None:
-    """Declare the command, its parts and those of the modules `beside`."""
-    group = add_command(commands, "data", examples=["mnmt-repro data list"], act=act_list)
-    parts = group.add_subparsers(dest="part", required=True, metavar="PART")
-    add_command(
-        parts,
-        "list",
-        "list the corpora: languages, size, licence, whether they are on this machine",
-        examples=["mnmt-repro data list", "mnmt-repro data list --json"],
-        act=act_list,
-        options=JsonOption,
-    )
-    add_command(
-        parts,
-        "check",
-        "look over bitexts of your own; exits with 1 where test sentences are in training",
-        examples=[
-            "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
-        ],
-        act=act_check,
-        options=CheckOptions,
-    )
-    add_command(
-        parts,
-        "vocabulary",
-        "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
-        examples=[
-            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
-            "mnmt-repro data vocabulary --data eng-deu=a.en,a.de --data eng-xho=b.jsonl \\"
-            "\n      --temperature 2 --out both.model",
-            "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
-        ],
-        act=act_vocabulary,
-        options=VocabularyOptions,
-    )
-    add_command(
-        parts,
-        "extend",
-        "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "
-        "the old pieces keep their ids",
-        examples=[
-            "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --pieces 2000 \\"
-            "\n      --out both.model",
-        ],
-        act=act_extend,
-        options=ExtendOptions,
-    )
-    add_command(
-        parts,
-        "adopt",
-        "take over a SentencePiece model of your own: the same pieces, with the special ones in "
-        "front that `train` and `upgrade` need, and a tag for each language",
-        examples=[
-            "mnmt-repro data adopt own.model --languages eng,deu,xho --out both.model",
-        ],
-        act=act_adopt,
-        options=AdoptOptions,
-    )
+EXAMPLES = ("mnmt-repro data list",)
+
+
+def add_parts(command: argparse.ArgumentParser, beside: Sequence[ModuleType]) -> None:
+    """Declare the parts of the command, and those of the modules `beside`."""
+    parts = command.add_subparsers(dest="part", required=True, metavar="PART")
+    for name, (purpose, act, *examples) in PARTS.items():
+        add_command(parts, name, purpose, examples=examples, act=act)
     for module in beside:
         module.add(parts)
+
+
+def act(options: argparse.Namespace) -> int:
+    """Never called: a part is required."""
+    raise AssertionError(options)
 
 
 def act_list(options: JsonOption) -> int:
@@ -244,3 +199,37 @@ def act_adopt(options: AdoptOptions) -> int:
     from mnmt_repro.corpora.adopting import adopt_vocabulary
 
     return options.write(adopt_vocabulary(options.model, comma_list(options.languages)))
+
+
+PARTS: dict[str, tuple[Any, ...]] = {
+    "list": (
+        "list the corpora: languages, size, licence, whether they are on this machine",
+        act_list,
+        "mnmt-repro data list",
+        "mnmt-repro data list --json",
+    ),
+    "check": (
+        "look over bitexts of your own; exits with 1 where test sentences are in training",
+        act_check,
+        "mnmt-repro data check --data eng-deu=talks.tsv --test eng-deu=news.en,news.de",
+    ),
+    "vocabulary": (
+        "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
+        act_vocabulary,
+        "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
+        "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
+    ),
+    "extend": (
+        "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "
+        "the old pieces keep their ids",
+        act_extend,
+        "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out both.model",
+    ),
+    "adopt": (
+        "take over a SentencePiece model of your own: the same pieces, with the special ones in "
+        "front that `train` and `upgrade` need, and a tag for each language",
+        act_adopt,
+        "mnmt-repro data adopt own.model --languages eng,deu,xho --out both.model",
+    ),
+}
+"""Purpose, function and examples of each part."""

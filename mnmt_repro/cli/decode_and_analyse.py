@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,61 +14,61 @@ from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 if TYPE_CHECKING:
-    from mnmt_repro.cli.sweep_options import SweepOptions
+    from mnmt_repro.cli.sweep import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
 
 
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What is done with the checkpoint of each finished run.
+
+    Attributes
+    ----------
+    verb
+        What is done: ``"decode"``.
+    todo
+        Ids of finished runs for which it is not done, with what ``--dry-run`` says of each.
+    needs
+        The runs without whose checkpoints it cannot be done for a run.
+    make
+        Called with a run, its folder, what the store says of it and the device; picklable.
+    store
+        Called with what was made.
+    """
+
+    verb: str
+    todo: Mapping[str, str]
+    needs: Callable[[RunSpec], Iterable[RunSpec]]
+    make: Callable[..., dict[str, Any]]
+    store: Callable[[dict[str, Any]], object]
+
+
 def work_through(
-    options: SweepOptions,
-    specs: Sequence[RunSpec],
-    stored: Mapping[str, Mapping[str, Any]],
-    *,
-    todo: Mapping[str, str],
-    needs: Callable[[RunSpec], Iterable[RunSpec]],
-    verb: str,
-    work: Callable[..., dict[str, Any]],
-    arguments: Callable[[RunSpec], tuple[Any, ...]],
-    store: Callable[[dict[str, Any]], object],
+    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Any], work: Work
 ) -> int:
-    """Do some work with the checkpoint of each finished run, and store what comes of it.
+    """Do it for the runs that lack it; 1 where it is not done for all of `specs` after that.
 
     Parameters
     ----------
-    options
-        Of the command `sweep`.
     stored
         Run id to what the store says of the run.
-    todo
-        Ids of those of `specs` that are finished, and for which it is not done; with what
-        ``--dry-run`` says of each, beside its label.
-    needs
-        The runs without whose checkpoints it cannot be done for a run.
-    verb
-        What is done: ``"decode"``.
-    work
-        Done for a run, its folder, what the store says of it, and `arguments` of it; see
-        `runs.decoding.decode`.
-
-    Returns
-    -------
-    1 where it is not done for all of `specs` after that, else 0.
 
     Raises
     ------
     InputError
-        When it can be done for none of `todo`.
+        When it can be done for no run that lacks it.
     """
     from mnmt_repro.runs.finished import without_checkpoint
     from mnmt_repro.runs.sweep import process_pool, sweep
 
+    verb, todo = work.verb, work.todo
     mine = [spec for spec in specs if spec.run_id in todo]
-    needed = {spec.run_id: spec for each in mine for spec in needs(each)}
+    needed = {spec.run_id: spec for each in mine for spec in work.needs(each)}
     absent = without_checkpoint(list(needed.values()), options.runs)
-    there = [spec for spec in mine if not without_checkpoint(list(needs(spec)), options.runs)]
-    finished = sum(spec.run_id in stored for spec in specs)
+    there = [spec for spec in mine if not without_checkpoint(list(work.needs(spec)), options.runs)]
     print(
-        f"{len(specs)} runs: {finished} trained, {finished - len(todo)} {verb}d before, "
+        f"{len(specs)} runs: {len(stored)} trained, {len(stored) - len(todo)} {verb}d before, "
         f"{len(there)} to {verb}, {len(todo) - len(there)} without a checkpoint in {options.runs}"
     )
     if absent:
@@ -75,10 +76,9 @@ def work_through(
         if len(absent) > SHOWN:
             lines.append(f"  and {len(absent) - SHOWN} more")
         lines.append(
-            f"no checkpoint in {options.runs} of the run(s) above; the store keeps scores, not "
-            "weights. Give --runs the folder that they were trained in, or train them again with "
-            f"`mnmt-repro sweep {' '.join(options.names)} --runs {options.runs} --results FOLDER`, "
-            f"FOLDER being an empty one, and then {verb}"
+            f"no checkpoint in {options.runs} of the run(s) above. Name their folder by --runs, or "
+            f"train them again with `mnmt-repro sweep {' '.join(options.names)} --runs "
+            f"{options.runs} --results EMPTY`, and then {verb}"
         )
         print("\n".join(lines), file=sys.stderr)
     if options.dry_run:
@@ -89,32 +89,23 @@ def work_through(
         raise InputError(f"--runs {options.runs}: no run to {verb} has its checkpoints here")
 
     def job(spec: RunSpec) -> Callable[[], dict[str, Any]]:
-        about = (options.runs / spec.run_id, stored[spec.run_id])
-        return partial(work, spec, *about, *arguments(spec), device=options.device)
+        folder = options.runs / spec.run_id
+        return partial(work.make, spec, folder, stored[spec.run_id], device=options.device)
 
     with process_pool(options.workers) as executor:
         failures = sweep(
             there,
             is_done=lambda spec: False,
-            store=store,
+            store=work.store,
             runs_folder=options.runs,
             executor=executor,
             work=job,
         )
-    return 1 if failures or absent or finished < len(specs) else 0
+    return 1 if failures or absent or len(stored) < len(specs) else 0
 
 
-def analyse_runs(
-    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
-) -> int:
+def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     """Analyse the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
-
-    Parameters
-    ----------
-    options
-        Of the command `sweep`.
-    stored
-        Run id to what the store says of the run.
 
     Raises
     ------
@@ -123,25 +114,23 @@ def analyse_runs(
     """
     from mnmt_repro import results
     from mnmt_repro.results import analyses, sentences
-    from mnmt_repro.runs.analysing import analyse_and_score
+    from mnmt_repro.runs.analysing import BY_SENTENCE, analyse_and_score
+    from mnmt_repro.runs.sweep import stored_runs
 
     cohorts = cohorts_module("analysed")
-    analyses_of, scored_by_sentence = cohorts.analyses_of, cohorts.scored_by_sentence
     root = results.results_root(options.results)
-    specs = [spec for spec in specs if analyses_of(spec) or scored_by_sentence(spec)]
-    finished = [spec for spec in specs if spec.run_id in stored]
-
-    def lacking(file: Any) -> frozenset[str]:
-        paths = {spec.run_id: file.path_of(root, spec.corpus, spec.run_id) for spec in finished}
-        return frozenset(run_id for run_id, path in paths.items() if not path.exists())
-
-    names = {spec.run_id: analyses_of(spec) for spec in finished}
-    analysed = {run_id: names[run_id] for run_id in lacking(analyses) if names[run_id]}
-    scored = lacking(sentences) & {s.run_id for s in finished if scored_by_sentence(s)}
-
-    made = {run_id: list(names) for run_id, names in analysed.items()}
-    for run_id in scored:
-        made.setdefault(run_id, []).append("losses by sentence")
+    names = {spec.run_id: cohorts.analyses_of(spec) for spec in specs}
+    by_sentence = {spec.run_id for spec in specs if cohorts.scored_by_sentence(spec)}
+    specs = [spec for spec in specs if names[spec.run_id] or spec.run_id in by_sentence]
+    stored = stored_runs(specs, root)
+    made: dict[str, list[str]] = {}
+    for spec in specs:
+        place = (root, spec.corpus, spec.run_id)
+        lacking = [] if analyses.path_of(*place).exists() else list(names[spec.run_id])
+        if spec.run_id in by_sentence and not sentences.path_of(*place).exists():
+            lacking.append(BY_SENTENCE)
+        if lacking and spec.run_id in stored:
+            made[spec.run_id] = lacking
 
     def store(done: dict[str, Any]) -> None:
         corpus = done["corpus"]
@@ -150,30 +139,18 @@ def analyse_runs(
         if "analyses" in done:
             results.write_analyses(done["analyses"], corpus=corpus, root=root)
 
-    return work_through(
-        options,
-        specs,
-        stored,
+    work = Work(
+        verb="analyse",
         todo={run_id: f": {', '.join(names)}" for run_id, names in made.items()},
         needs=lambda spec: with_parents([spec]),
-        verb="analyse",
-        work=analyse_and_score,
-        arguments=lambda spec: (analysed.get(spec.run_id, ()), spec.run_id in scored),
+        make=partial(analyse_and_score, made=made),
         store=store,
     )
+    return work_through(options, specs, stored, work)
 
 
-def decode_runs(
-    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Mapping[str, Any]]
-) -> int:
+def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     """Decode the runs of `specs` that are finished and have a checkpoint; 1 while some are not.
-
-    Parameters
-    ----------
-    options
-        Of the command `sweep`.
-    stored
-        Run id to what the store says of the run.
 
     Raises
     ------
@@ -182,42 +159,33 @@ def decode_runs(
         should be, or there is nothing that can be decoded.
     """
     from mnmt_repro import results
+    from mnmt_repro.results.decodings import in_words
     from mnmt_repro.runs.decoding import decode, settings_of, usual
+    from mnmt_repro.runs.sweep import stored_runs
 
-    sentences = options.sentences
-    if sentences is None:
-        sentences = usual({spec.corpus for spec in specs})
+    sentences = options.sentences or usual({spec.corpus for spec in specs})
     settings = settings_of(sentences)
-    scorer = "sacrebleu" if options.bleurt is None else "bleurt"
     if options.bleurt is not None:
         from mnmt_repro.evaluation.learned_metrics import bleurt_weights
 
         bleurt_weights(options.bleurt)
-    decodings = [content["decoding"] for content in results.load_decodings(options.results)]
-    wanted = {spec.run_id for spec in specs}
-    _check_settings([d for d in decodings if d["run_id"] in wanted], settings)
-    decoded = {d["run_id"] for d in decodings if d["scorer"] == scorer}
-
-    return work_through(
-        options,
-        specs,
-        stored,
-        todo=dict.fromkeys((wanted & stored.keys()) - decoded, ""),
-        needs=lambda spec: [spec],
-        verb="decode",
-        work=partial(decode, bleurt=options.bleurt),
-        arguments=lambda spec: (sentences,),
-        store=lambda content: results.write_decoding(content, root=options.results),
-    )
-
-
-def _check_settings(decodings: Sequence[Mapping[str, Any]], settings: Mapping[str, Any]) -> None:
-    """Refuse to mix: one cohort is decoded in one way."""
-    from mnmt_repro.results.decodings import in_words
-
-    for decoding in decodings:
-        if decoding["settings"] != settings:
+    scorer = "sacrebleu" if options.bleurt is None else "bleurt"
+    stored = stored_runs(specs, results.results_root(options.results))
+    todo = dict.fromkeys(stored, "")
+    for content in results.load_decodings(options.results):
+        decoding = content["decoding"]
+        if decoding["run_id"] in stored and decoding["settings"] != settings:
             raise InputError(
                 f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
                 f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
             )
+        if decoding["scorer"] == scorer:
+            todo.pop(decoding["run_id"], None)
+    work = Work(
+        verb="decode",
+        todo=todo,
+        needs=lambda spec: [spec],
+        make=partial(decode, sentences=sentences, bleurt=options.bleurt),
+        store=lambda content: results.write_decoding(content, root=options.results),
+    )
+    return work_through(options, specs, stored, work)

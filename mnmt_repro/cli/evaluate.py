@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.options import MODEL, JsonOption, add_command, check_device, print_json
+from mnmt_repro.cli.options import MODEL, JsonOption, check_device, print_json
 from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
@@ -32,26 +32,16 @@ class EvaluateOptions(JsonOption, SearchOptions, TestSetOptions):
     folder: Path = required(MODEL, flags=("folder",), metavar="FOLDER")
     decode: bool = setting("translate, and score translations", False)
     add_to: Path | None = setting(
-        "also add the losses to this table, which `fit` and `recommend` read: a row for each pair "
-        "and test set, with size (embeddings left out) and weight; made where there is none",
-        metavar="LOSSES.csv",
+        "also add the losses to a table that `fit` and `recommend` read", metavar="LOSSES.csv"
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "evaluate",
-        examples=[
-            "mnmt-repro evaluate runs/dezh",
-            "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",
-            "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --decode",
-            "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --add-to losses.csv",
-        ],
-        act=act,
-        options=EvaluateOptions,
-    )
+EXAMPLES = (
+    "mnmt-repro evaluate runs/dezh",
+    "mnmt-repro evaluate runs/dezh --test newstest21 --decode --json",
+    "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --decode",
+    "mnmt-repro evaluate runs/talks --data eng-deu=test.tsv --add-to losses.csv",
+)
 
 
 def act(options: EvaluateOptions) -> int:

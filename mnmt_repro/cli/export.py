@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from mnmt_repro.cli.options import MODEL, add_command
+from mnmt_repro.cli.options import MODEL
 from mnmt_repro.errors import note
 from mnmt_repro.typed_config import required
 
@@ -20,18 +20,10 @@ class ExportOptions:
     out: Path = required("new folder", flags=("-o", "--out"), required=True, metavar="DIR")
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "export",
-        examples=[
-            "mnmt-repro export runs/talks --to hf --out talks-hf",
-            "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
-        ],
-        act=act,
-        options=ExportOptions,
-    )
+EXAMPLES = (
+    "mnmt-repro export runs/talks --to hf --out talks-hf",
+    "mnmt-repro export runs/talks --to ct2 --out talks-ct2",
+)
 
 
 def act(options: ExportOptions) -> int:

@@ -14,7 +14,6 @@ import pandas as pd
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.options import (
     JsonOption,
-    add_command,
     check_absent,
     numbers_of,
     print_json,
@@ -50,10 +49,6 @@ FINE = 2e-3
 
 HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
-_GROSS = 10.0
-"""Standard deviations from which a row is blamed for a law that is not identified."""
-MOST_TRIED = 100
-"""Rows of a table from which each is left out in turn."""
 MOST_NAMED = 5
 """Rows that are named as outliers of one pair."""
 
@@ -71,20 +66,14 @@ class TableOptions:
     """The table that `fit` and `recommend` read, and its columns."""
 
     file: Path = required(
-        "results store of runs (a folder, such as runs/results), or a table with a header "
-        "line, separated by comma, semicolon or tab. It has a row for each model and pair, "
-        "with the columns pair, p (the pair's weight in the mixture, 0 to 1), n (model size) "
-        "and loss. Further seeds are further rows. Rows with weight 0 (zero-shot) are left "
-        f"out. The columns {', '.join(LABELS)}, where there are such, must each have one value "
-        "(test_set: one for each pair). Other columns are ignored",
+        "results store (a folder, such as runs/results), or a table with a header line: a row for "
+        "each model and pair, with the columns pair, p (weight of the pair, 0 to 1), n (model "
+        "size) and loss. Further seeds are further rows; rows with weight 0 are left out. Columns "
+        f"{', '.join(LABELS)}, where there are such, must have one value",
         flags=("file",),
         metavar="FILE.csv",
     )
-    where: tuple[str, ...] = setting(
-        "use only rows with this value; may be given for several columns",
-        (),
-        metavar="COLUMN=VALUE",
-    )
+    where: tuple[str, ...] = setting("use only these rows", (), metavar="COLUMN=VALUE")
     n_column: str = setting("column of model sizes", "n", metavar="NAME")
     loss_column: str = setting("column of losses", "loss", metavar="NAME")
     weight_column: str = setting("column of weights", "p", metavar="NAME")
@@ -93,18 +82,14 @@ class TableOptions:
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
     errors: Literal["absolute", "relative"] = setting(
-        "least squares of the residuals, or of the residuals divided by the loss, for noise that "
-        "grows with the loss",
-        "absolute",
+        "least squares of the residuals, or of the residuals over the loss", "absolute"
     )
     groups: str | None = setting(
-        "column that names the run of a row: rows of one run, such as its checkpoints, are not "
-        "independent, and intervals then come from runs",
+        "column of runs: rows of one run are not independent, so intervals come from runs",
         metavar="NAME",
     )
     ceiling: float | None = setting(
-        "with --direction max: highest score possible, such as 100 for chrF",
-        metavar="SCORE",
+        "with --direction max: highest possible score, such as 100", metavar="SCORE"
     )
 
 
@@ -113,63 +98,41 @@ class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
-        "auto: joint where there are several weights p, else power; eq12, eq13: Eq. 11, the law at "
-        "any weight, with the effective fraction f(p) of that equation; additive: a law of size "
-        "and of the pair's data, for runs that have not converged",
+        "auto: joint where there are several weights p, else power; eq12, eq13: the law at any "
+        "weight, with the effective fraction of that equation; additive: of size and data",
         "auto",
     )
     data_column: str | None = setting(
-        "with --law additive: column of the data seen, such as target tokens of the pair "
-        "(default: d)",
-        metavar="NAME",
+        "with --law additive: column of the data seen (default: d)", metavar="NAME"
     )
     loss: Literal["squares", "huber"] = setting(
-        "with --law additive: what is minimised; huber gives outliers little weight (delta 1e-3)",
-        "squares",
+        "with --law additive: huber gives outliers little weight", "squares"
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
-    by: str | None = setting(
-        "with --law joint: column whose values have a multiplier each, in place of the weights p",
-        metavar="NAME",
-    )
     interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
-        "how intervals are made. t: from standard errors. residual, seeds, runs: percentiles of "
-        "refits to resampled residuals, seeds or runs (--groups). perturbation: refits to losses "
-        "with noise of 1 percent. auto: runs with --groups, residual where a bound holds a "
-        "parameter, else t",
+        "from standard errors (t), refits to resampled residuals, seeds or runs, or to losses with "
+        "1 percent of noise. auto: runs with --groups, residual at an active bound, else t",
         "auto",
     )
     report: Path | None = setting(
-        "also write the fits, with charts and the code that draws them, to one HTML file",
-        metavar="FILE.html",
+        "also write the fits with charts to one HTML file", metavar="FILE.html"
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "fit",
-        examples=[
-            "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
-            "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
-            "mnmt-repro fit rows.csv --where test_set=indomain --where domain=all",
-            "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
-            "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
-            "mnmt-repro fit runs.csv --law additive --data-column target_tokens",
-            "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
-            "mnmt-repro fit losses.csv --report losses.html",
-        ],
-        act=act,
-        options=FitOptions,
-    )
+EXAMPLES = (
+    "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
+    "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
+    "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
+    "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
+    "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
+    "mnmt-repro fit losses.csv --report losses.html",
+)
 
 
 def read_losses(
     options: TableOptions,
     needed: tuple[str, ...] = (),
     data: str | None = None,
-    by: str | None = None,
 ) -> pd.DataFrame:
     """Read a table: its columns of numbers checked, weights and pairs as p, pair.
 
@@ -178,7 +141,6 @@ def read_losses(
     options : those of the table
     needed : those of "p" and "pair" that the table must have
     data : column of the data seen, for a law of sizes and data, without weights
-    by : column that takes the place of the weights
 
     Raises
     ------
@@ -189,17 +151,17 @@ def read_losses(
     path, n, loss = options.file, options.n_column, options.loss_column
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data or by else {"p": options.weight_column})
+    named = {"pair": options.pair_column} | ({} if data else {"p": options.weight_column})
     numbers = [n, loss, *([data] if data else [])]
     flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
-    flags |= {by: "--by", options.groups: "--groups"}
+    flags[options.groups] = "--groups"
     for name, column in named.items():
         if name in needed or column != name:
             flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
     table = _chosen(losses_table.read(path, wanted), options.where, path)
     for label in LABELS:
-        if label not in table.columns or label in (*numbers, *named.values(), by, options.groups):
+        if label not in table.columns or label in (*numbers, *named.values(), options.groups):
             continue
         # Each pair may have a test set of its own; the other labels are of the whole table.
         apart = label == "test_set" and named["pair"] in table.columns
@@ -264,7 +226,7 @@ def notes_on_rows(
     ----------
     frame : a table of `read_losses`
     options : those of the table
-    extra : column of data, or what takes the place of the weights
+    extra : column of data, of a law that has no weights
     """
     n, loss, groups = options.n_column, options.loss_column, options.groups
     names = ["pair"] if extra else ["p", "pair"]
@@ -284,7 +246,7 @@ def notes_on_rows(
         return [
             f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
             f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
-            f"{flags}{' or --by' if 'p' in lacking else ''}, or the run of each row with --groups"
+            f"{flags}, or the run of each row with --groups"
         ]
     notes = []
     if (copies := frame.duplicated()).any():
@@ -360,7 +322,7 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     law = options.law
     if law == "additive" and options.direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
-    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns and not options.by:
+    if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
         there = ", ".join(map(str, frame.columns))
         raise InputError(
             f"--law {law}: the table has no column of weights; name it by --weight-column; there "
@@ -373,7 +335,7 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        several = "joint" if weights > 1 or options.by else "power"
+        several = "joint" if weights > 1 else "power"
         own = several if law == "auto" else law
         fitter = fitter_of(own, pair, options)
         with of_pair(pair):
@@ -407,7 +369,7 @@ def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
         )
     settings |= {"n": n, "loss": loss, "groups": runs}
     if law == "joint":
-        return lambda rows: laws.fit_joint_law(rows, by=options.by or "p", **settings)
+        return lambda rows: laws.fit_joint_law(rows, **settings)
     return lambda rows: laws.fit_fraction(rows, **settings | {"form": law})
 
 
@@ -422,40 +384,24 @@ def strange_rows(
     """Name the rows that no noise explains, by their line in the file; and fit the others.
 
     Rows are left out one by one, the furthest first: a gross one hides the next, and bends the law
-    away from good ones. Where the law is not identified, each row is left out in turn, because a
-    single one may be to blame: the one without which the others fit best.
+    away from good ones.
     """
     from mnmt_repro.laws import outliers
-
-    def named(rows: pd.DataFrame, row: int, distance: float) -> str:
-        loss = rows[options.loss_column].iloc[row]
-        where = f"line {rows.index[row] + 2}"
-        if "run_id" in rows:  # of a results store
-            where = f"run {rows['run_id'].iloc[row]}"
-        return (
-            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} "
-            "standard deviations from the law of the other rows; check it"
-        )
 
     strange: list[str] = []
     clean = fit
     while clean.identified and len(strange) < MOST_NAMED and (far := outliers(clean)):
         row, distance = next(iter(far.items()))
-        strange.append(named(rows, row, distance))
+        loss, where = rows[options.loss_column].iloc[row], f"line {rows.index[row] + 2}"
+        if "run_id" in rows:  # of a results store
+            where = f"run {rows['run_id'].iloc[row]}"
+        strange.append(
+            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} standard deviations from "
+            "the law of the other rows; check it"
+        )
         rows = rows.drop(rows.index[row])
         clean = fitter(rows)
-    if fit.identified:
-        return strange, clean if clean.identified else fit
-    blamed = []
-    for row in range(len(rows)) if 6 <= len(rows) <= MOST_TRIED else ():
-        others = fitter(rows.drop(rows.index[row]))
-        same = others.names == fit.names  # a weight of one row vanishes with it
-        if others.identified and same and others.degrees_of_freedom > 0 and others.rss > 0:
-            curve = fit.law.curve(others.values, fit.law.rows)
-            left = abs(curve[row] - rows[options.loss_column].iloc[row])
-            distance = left / float(others.noise_at(curve[row]))
-            blamed += [(others.rss, named(rows, row, distance))] if distance > _GROSS else []
-    return [min(blamed)[1]] if blamed else [], fit
+    return strange, clean if clean.identified else fit
 
 
 def as_options(text: str) -> str:
@@ -508,7 +454,7 @@ class FittedPair:
         from mnmt_repro.laws import lack_of_fit
 
         self.pair, self.law, self.fit = pair, law, fit
-        self.formula = FORMULA[law].replace("[p]", f"[{options.by or 'p'}]")
+        self.formula = FORMULA[law]
         if options.direction == "max":
             self.formula = self.formula.replace("loss = ", "quality = l_inf - ")
             self.formula = self.formula.replace(" + l_inf", "")
@@ -533,8 +479,6 @@ def act(options: FitOptions) -> int:
         raise InputError("--data-column, --loss and --log belong to --law additive; add it")
     if additive and options.errors == "relative":
         raise InputError("--errors: --law additive has --log for errors that grow with the loss")
-    if options.by and options.law not in ("auto", "joint"):
-        raise InputError("--by belongs to --law joint; leave it out")
     check_absent(options.report, "--report")
     outcomes, notes = fit_file(options)
     if options.report:
@@ -550,8 +494,8 @@ def act(options: FitOptions) -> int:
 
 def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     """Fit the laws of a table, one a pair, and the notes on it that go to standard error."""
-    frame = read_losses(options, data=data_of(options), by=options.by)
-    notes = notes_on_rows(frame, options, data_of(options) or options.by)
+    frame = read_losses(options, data=data_of(options))
+    notes = notes_on_rows(frame, options, data_of(options))
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]
@@ -560,49 +504,49 @@ def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     return outcomes, notes + grown
 
 
-def content(found: FittedPair, interval: Asked) -> dict[str, Any]:
+def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
-    fit, ends = found.fit, found.table[["low", "high"]].to_numpy().tolist()
-    fractions = found.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
+    fit, ends = outcome.fit, outcome.table[["low", "high"]].to_numpy().tolist()
+    fractions = outcome.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
-        "pair": found.pair,
-        "law": found.law,
+        "pair": outcome.pair,
+        "law": outcome.law,
         "params": fit.params,
         "stderr": fit.stderr,
         "interval": dict(zip(fit.names, ends, strict=True)),
-        "interval_method": found.fit.method_of(interval),
-        "interval_words": found.method,
+        "interval_method": outcome.fit.method_of(interval),
+        "interval_words": outcome.method,
         "fraction": {f"{p:g}": each for p, each in fractions.to_dict("index").items()},
         "r2": fit.r2,
         "observations": fit.observations,
         "identified": fit.identified,
-        "fraction_doubts": list(found.doubts),
+        "fraction_doubts": list(outcome.doubts),
         "reason": fit.reason,
         "active_bounds": list(fit.active_bounds),
-        "lack_of_fit": asdict(found.fitness) | {"words": found.lack},
-        "outliers": found.strange,
+        "lack_of_fit": asdict(outcome.fitness) | {"words": outcome.lack},
+        "outliers": outcome.strange,
     }
 
 
-def lines(found: FittedPair) -> Iterator[str]:
+def lines(outcome: FittedPair) -> Iterator[str]:
     """What `fit` prints of a pair."""
-    fit = found.fit
+    fit = outcome.fit
     r2 = f", R² {fit.r2:.5f}" if fit.identified else ""
-    yield f"{found.pair}: {found.formula}   ({fit.observations} rows{r2})"
+    yield f"{outcome.pair}: {outcome.formula}   ({fit.observations} rows{r2})"
     if fit.identified:
-        yield found.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
-        yield f"95 % intervals: {found.method}"
+        yield outcome.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
+        yield f"95 % intervals: {outcome.method}"
     else:
         yield f"not identified: {as_options(fit.reason)}"
-    yield from (f"the effective fraction is not identified: {doubt}" for doubt in found.doubts)
-    if len(found.fraction):
-        other = found.fraction_method if found.fraction_method != found.method else ""
+    yield from (f"the effective fraction is not identified: {doubt}" for doubt in outcome.doubts)
+    if len(outcome.fraction):
+        other = outcome.fraction_method if outcome.fraction_method != outcome.method else ""
         yield f"effective fraction f(p), with its 95 % interval{f' ({other})' if other else ''}:"
-        yield found.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        yield outcome.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
     if fit.active_bounds:
         yield f"bounds active: {', '.join(fit.active_bounds)}"
     if fit.identified and fit.degrees_of_freedom < 1:
         yield "as many parameters as rows: nothing is left to judge the law by"
     elif fit.identified:
-        yield f"lack of fit: {found.lack}"
-    yield from found.strange
+        yield f"lack of fit: {outcome.lack}"
+    yield from outcome.strange

@@ -11,6 +11,7 @@ import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import (
@@ -36,38 +37,20 @@ if TYPE_CHECKING:
 PURPOSES = {
     "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
     "train": "train a translation model; the same command again goes on where it stopped",
-    "upgrade": (
-        "give a trained model a vocabulary for more languages, more width and more depth; `train "
-        "--continue-from` trains it further"
-    ),
+    "upgrade": "give a trained model more languages, width and depth, to be trained further",
     "translate": "translate lines from standard input to standard output with a trained model",
-    "evaluate": (
-        "score a trained model: nats per target token, overall and per domain, and with --decode "
-        "BLEU, chrF, chrF++ and spBLEU"
-    ),
-    "compare": (
-        "test whether one model is better than another, or whether it is chance: paired bootstrap "
-        "over the sentences of each test set, paired t-test over the directions"
-    ),
-    "export": (
-        "write a trained or upgraded model, with its tokenizer, as a folder that transformers "
-        "loads (hf) or that CTranslate2 runs (ct2)"
-    ),
-    "fit": (
-        "fit a scaling law to a table of losses, each pair apart: by size (Eq. 3), by size and "
-        "weight where a column p has several weights (Eq. 7), or by size and data"
-    ),
-    "recommend": (
-        "recommend the weights of a mixture at one model size, by the law of Eqs. 11 and 12 "
-        "fitted to each pair"
-    ),
+    "evaluate": "score a trained model: nats per target token, and with --decode BLEU and chrF",
+    "compare": "test whether one model is better than another, or whether it is chance",
+    "export": "write a model as a folder that transformers (hf) or CTranslate2 (ct2) loads",
+    "fit": "fit a scaling law to a table of losses, by size, weight and data, each pair apart",
+    "recommend": "recommend the weights of a mixture at one model size, by laws of each pair",
     "sweep": (
         "train what is missing of declared cohorts or of a grid of your own, or decode or analyse "
         "finished runs; without a name, list the cohorts"
     ),
     "retrain": (
-        "train stored runs again on this machine and compare their test losses with the stored "
-        "ones; without a run, list the quickest"
+        "train stored runs again and compare their test losses with the stored ones; without a "
+        "run, list the quickest"
     ),
 }
 """What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""
@@ -126,7 +109,9 @@ def add_command(
     *,
     examples: Sequence[str],
     act: Callable[[Any], int],
+    more: str = "",
     options: type | None = None,
+    read: Callable[[argparse.Namespace], Any] | None = None,
     usual: Callable[[argparse.Namespace], Mapping[str, Any]] | None = None,
 ) -> argparse.ArgumentParser:
     """Declare a command.
@@ -135,12 +120,15 @@ def add_command(
     ----------
     purpose
         Its one line in the list of commands; empty where `PURPOSES` has it.
-    examples
+    examples, more
         End its `--help`.
     act
-        Is called with what was parsed, or with the dataclass `options`.
+        Is called with what was parsed, or with the dataclass of its options.
     options
-        Dataclass whose fields are the command's options; see `add_fields`.
+        Dataclass whose fields are the command's options, see `add_fields`; None: the one that `act`
+        takes, if it takes one.
+    read
+        Makes that dataclass of what was parsed; None: `read_fields`.
     usual
         Defaults that follow from other options, by the names of `argparse`; see `Parser`.
     """
@@ -150,15 +138,16 @@ def add_command(
         name,
         help=purpose,
         description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog="\n  ".join([f"{heading}:", *examples]),
+        epilog="\n  ".join([f"{heading}:", *examples]) + f"\n\n{more}" * bool(more),
         formatter_class=HelpFormatter,
     )
     parser.usual = usual
-    if options is not None:
-        add_fields(parser, options)
-    parser.set_defaults(
-        act=act if options is None else lambda o: act(read_fields(o, options)), parser=parser
-    )
+    kind = cast(type, options or get_type_hints(act).get("options"))
+    parser.set_defaults(act=act, parser=parser)
+    if dataclasses.is_dataclass(kind):
+        add_fields(parser, kind)
+        make = read or partial(read_fields, kind=kind)
+        parser.set_defaults(act=lambda parsed: act(make(parsed)))
     return parser
 
 
@@ -238,30 +227,6 @@ def read_fields(options: argparse.Namespace, kind: type[_Options], **made: Any) 
             value = getattr(options, _name(each))
             made[each.name] = tuple(value or ()) if each.default == () else value
     return kind(**made)
-
-
-Refusal = tuple[str, object, str]
-"""Names of options, whether they are excluded, and why: `{}` stands for the one that is given."""
-
-
-def refuse_excluded(present: Iterable[str], *rows: Refusal) -> None:
-    """Refuse options that would silently give another result than they ask for.
-
-    Parameters
-    ----------
-    present
-        Names of the options that are there.
-
-    Raises
-    ------
-    InputError
-        With the reason of the first row that excludes one of them.
-    """
-    present = set(present)
-    for names, excluded, why in rows:
-        for name in names.split():
-            if excluded and name in present:
-                raise InputError(why.format(f"--{name.replace('_', '-')}"))
 
 
 def comma_list(text: str) -> list[str]:
@@ -346,12 +311,6 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         text = packed.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
-    if text.lstrip()[:1] in ("{", "["):
-        each = ", lines=True" if text.lstrip()[0] == "{" else ""
-        raise InputError(
-            f"{path}: is JSON; make a table of it, in Python: "
-            f"pandas.read_json({str(path)!r}{each}).to_csv('table.csv')"
-        )
     try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))

@@ -1,15 +1,18 @@
-"""Settings that take the place of the defaults of `train`: published ones, or another run's."""
+"""What takes the place of the defaults of `train`: published settings, or another run's."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+from mnmt_repro.cli.continuing import read_upgraded
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import read_about
+from mnmt_repro.training.config import BUDGET
 from mnmt_repro.training.published import PUBLISHED
 from mnmt_repro.typed_config import build
 
@@ -38,13 +41,13 @@ def of_preset(name: str) -> dict[str, Any]:
     }
 
 
-def of_run(file: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+def of_run(file: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Options by the `run.json` of a run that began with random weights.
 
     Parameters
     ----------
-    asked
-        Options of the command line, which say of which text its weights are.
+    options
+        Of the command line, which say of which text its weights are.
 
     Raises
     ------
@@ -68,14 +71,14 @@ def of_run(file: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
         "layers": model["encoder_layers"],
         "tags": about["tags"],
         "seed": about["seed"],
-        **({} if "data" in asked else of_text(about)),
+        **({} if options.data else _text(about)),
     }
     if about["conlang"] is None:
         values["pieces"] = model["vocab_size"]
     pairs = about["pairs"]
     if about["corpus"] == "own":
-        pairs = [spec.partition("=")[0] for spec in asked.get("data", ())]
-    if not asked.keys() & {"pairs", "weights", "temperature", "upsample"}:
+        pairs = [spec.partition("=")[0] for spec in options.data or ()]
+    if not (options.pairs or options.weights or options.temperature or options.upsample):
         if set(pairs) != set(about["mixture"]):
             known = ", ".join(about["mixture"])
             raise InputError(f"{where}: give the text of its pairs ({known}) with --data")
@@ -83,7 +86,41 @@ def of_run(file: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def of_text(about: Mapping[str, Any]) -> dict[str, Any]:
+def of_upgraded(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Options as an upgraded model and its old run have them.
+
+    Those are text and pairs (where no other is given), tags, and all training settings but the
+    budget. The seed is one more than the old one, for other dropout and another order of data.
+
+    Raises
+    ------
+    InputError
+        When it is no upgraded model, or its rate or its text has to be given.
+    """
+    about = read_upgraded(folder)
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and options.learning_rate is None:
+        peak = about["training"]["learning_rate"]
+        raise InputError(
+            f"--continue-from {folder}: its rate is constant; give --learning-rate (the "
+            f"old model's peak was {peak:g}; a tenth of it is small)"
+        )
+    values = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    values["seed"] = about["seed"] + 1
+    if about["tags"] != "none":
+        values["tags"] = about["tags"]
+    if options.data or (options.corpus or about["corpus"]) != about["corpus"]:
+        return values
+    if about["corpus"] == "own":
+        pairs = ", ".join(about["pairs"])
+        raise InputError(
+            f"--continue-from {folder}: the model was trained on your own text "
+            f"({pairs}); give it again with --data, and that of new pairs"
+        )
+    return values | _text(about)
+
+
+def _text(about: Mapping[str, Any]) -> dict[str, Any]:
     """The text that a `run.json` names: corpus and pairs, unless it is a user's, and languages."""
     values: dict[str, Any] = {}
     if about["corpus"] != "own":

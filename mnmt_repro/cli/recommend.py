@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mnmt_repro.cli.fit import (
     FitOptions,
@@ -16,7 +16,7 @@ from mnmt_repro.cli.fit import (
     read_losses,
 )
 from mnmt_repro.cli.options import (
-    add_command,
+    JsonOption,
     check_absent,
     comma_list,
     named_numbers,
@@ -31,45 +31,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecommendOptions(TableOptions):
+class RecommendOptions(JsonOption, TableOptions):
     """The options of `recommend`."""
 
     n: float = required("model size, in the unit of the column", required=True, metavar="N")
     prefer: tuple[str, ...] | None = setting(
-        "minimise the mean loss with W as weight of each pair; a list, or once for each pair. Give "
-        "one of --prefer, --floor and --equal-regret",
-        metavar="PAIR=W,...",
+        "minimise the mean loss with these weights of the pairs", metavar="PAIR=W,..."
     )
     floor: tuple[str, ...] | None = setting(
         "keep the loss of PAIR at most at LOSS, and minimise the others", metavar="PAIR=LOSS"
     )
     equal_regret: bool = setting(
-        "give every pair the same distance to the loss of a model for this pair alone", False
+        "give every pair the same distance to the loss of the pair alone", False
     )
     form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
     frontier: Path | None = setting(
-        "also write what every mixture is predicted to give at this size, with its interval: a row "
-        "a mixture (point) and pair",
-        metavar="OUT.csv",
+        "also write the predicted loss of every mixture and pair", metavar="OUT.csv"
     )
     force: bool = setting("print weights that the runs do not support", False)
-    json: bool = setting("print JSON in place of a table", False)
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "recommend",
-        examples=[
-            "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
-            "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
-            "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
-            "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
-        ],
-        act=act,
-        options=RecommendOptions,
-    )
+EXAMPLES = (
+    "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
+    "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
+)
 
 
 def _preference(options: RecommendOptions) -> Preference:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnmt_repro.cli.options import add_command, check_device
-from mnmt_repro.cli.sweep_options import PoolOptions
+from mnmt_repro.cli.options import check_device
+from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.results.repeats import BEGINNING, END
@@ -31,42 +31,30 @@ class RetrainOptions(PoolOptions):
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
     )
     random: Natural = setting(
-        f"train N stored runs again, drawn from those that took at most {SHORT // 60} minutes",
-        0,
-        metavar="N",
+        f"draw N runs that took at most {SHORT // 60} minutes", 0, metavar="N"
     )
     runs: Path = setting(
-        "folder of checkpoints; a run that is finished there is scored, not trained a third time",
-        Path("runs/again"),
+        "folder of checkpoints; a run that is finished there is scored only", Path("runs/again")
     )
     keep: bool = setting(
-        "store what was reached, beside the run, in CORPUS/repeats of the results store",
-        False,
+        "also store what was reached, in CORPUS/repeats of the results store", False
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "retrain",
-        examples=[
-            "mnmt-repro retrain",
-            "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
-            "mnmt-repro retrain --random 2",
-            "mnmt-repro retrain e385d87f89f9 --keep",
-        ],
-        act=act,
-        options=RetrainOptions,
-    )
-    parser.description = (
-        f"{parser.description} Runs from which it started, by upgrade or with a smaller budget, "
-        "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
-        f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
-        f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
-        "processor a run can be equal to the last bit. Other processors round differently, so a "
-        "run drifts as if it had another seed."
-    )
+EXAMPLES = (
+    "mnmt-repro retrain",
+    "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
+    "mnmt-repro retrain --random 2",
+    "mnmt-repro retrain e385d87f89f9 --keep",
+)
+MORE = (
+    "Runs from which it started, by upgrade or with a smaller budget, "
+    "are trained again first.\n\nExit status 0: each run has the same text, vocabulary and "
+    f"batches. Its first validation losses are within {100 * BEGINNING:g} percent of the "
+    f"stored ones, and its mean test loss within {100 * END:g} percent. On the same kind of "
+    "processor a run can be equal to the last bit. Other processors round differently, so a "
+    "run drifts as if it had another seed."
+)
 
 
 def act(options: RetrainOptions) -> int:
@@ -75,6 +63,8 @@ def act(options: RetrainOptions) -> int:
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import keep_repeat, process_pool, sweep
 
+    if options.random and options.runs_named:
+        raise InputError("--random draws runs: name none")
     catalogue = cohorts_module("catalogue")
     stored, points = {}, {}
     for content in results.load_runs(options.results):
@@ -84,8 +74,6 @@ def act(options: RetrainOptions) -> int:
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
     if options.random:
-        if named:
-            raise InputError("--random draws runs: name none")
         short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
         if not short:
             raise InputError("--random: no stored run that took so little can be trained here")

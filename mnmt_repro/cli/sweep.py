@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cli.options import (
-    add_command,
-    check_device,
-    check_folder,
-)
-from mnmt_repro.cli.sweep_options import SweepOptions
+from mnmt_repro.cli.options import check_device, check_folder
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.typed_config import Count, Few, required, setting
 
 _GRID = """\
 a grid of your own, grid.yml:
@@ -30,24 +27,56 @@ a grid of your own, grid.yml:
 `help(mnmt_repro.runs.grid.Grid)` in Python explains every key."""
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "sweep",
-        examples=[
-            "mnmt-repro sweep",
-            "mnmt-repro sweep webtech-en-dezh --dry-run",
-            "mnmt-repro sweep grid.yml --dry-run",
-            "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
-            "mnmt-repro sweep webtech-en-defr --decode",
-            "mnmt-repro sweep software25-table3 --analyse",
-            "mnmt-repro sweep conlang-steady --tier steady --workers 12",
-        ],
-        act=act,
-        options=SweepOptions,
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """What `sweep` and `retrain` share: where runs are trained, and what with."""
+
+    workers: Few = setting("processes, one thread each", 2)
+    runs: Path = setting("folder of checkpoints", Path("runs"))
+    results: Path | None = setting(
+        "folder of the results store (default: data/results, or beside the runs of your own grid)"
     )
-    parser.epilog = f"{parser.epilog}\n\n{_GRID}"
+    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(PoolOptions):
+    """The options of `sweep`."""
+
+    names: tuple[str, ...] = required(
+        "cohorts, in this order, or the file of a grid of your own",
+        flags=("names",),
+        nargs="*",
+        metavar="COHORT|GRID.yml",
+    )
+    tier: Literal["mini", "steady", "settled"] = setting("sizes, budgets and text", "mini")
+    dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
+    executor: Literal["local", "submitit", "dask"] = setting(
+        "this machine, Slurm (submitit), or the Dask scheduler at $DASK_SCHEDULER_ADDRESS", "local"
+    )
+    recompute: bool = setting("see `train --recompute`", False)
+    decode: bool = setting(
+        "translate the test sets with finished runs, and store BLEU, chrF, chrF++ and spBLEU", False
+    )
+    analyse: bool = setting(
+        "store how training on changed the weights of Paper B's runs, and losses by sentence", False
+    )
+    sentences: Count | None = setting(
+        "with --decode: most sentences of a test set (default: 500; of software25 100)"
+    )
+    bleurt: Path | None = setting(
+        "with --decode: score with BLEURT by the weights in this folder", metavar="FOLDER"
+    )
+
+
+EXAMPLES = (
+    "mnmt-repro sweep",
+    "mnmt-repro sweep grid.yml --dry-run",
+    "mnmt-repro sweep webtech-en-dezh conlang-sim0 --workers 2",
+    "mnmt-repro sweep webtech-en-defr --decode",
+    "mnmt-repro sweep conlang-steady --tier steady --workers 12",
+)
+MORE = _GRID
 
 
 def act(options: SweepOptions) -> int:
@@ -66,7 +95,6 @@ def _act_on_cohorts(options: SweepOptions) -> int:
     """List declared cohorts, or sweep, decode or analyse the runs of those that are named."""
     from mnmt_repro import results
     from mnmt_repro.cli.decode_and_analyse import analyse_runs, decode_runs
-    from mnmt_repro.runs.sweep import executor_of, seconds_per_cost_of, train_missing
 
     catalogue = cohorts_module("catalogue")
     if not options.names:
@@ -77,38 +105,17 @@ def _act_on_cohorts(options: SweepOptions) -> int:
     cohorts = [catalogue.find_cohort(name, options.tier) for name in options.names]
     specs = [spec for cohort in cohorts for spec in cohort.runs()]
     specs = list({spec.run_id: spec for spec in specs}.values())  # cohorts share runs
-    stored = {run["run"]["run_id"]: run["run"] for run in results.load_runs(options.results)}
     _check_machine(options)
     if options.decode:
         wanted = {spec.run_id for cohort in cohorts for spec in cohort.decoded()}
-        return decode_runs(options, [s for s in specs if s.run_id in wanted], stored)
+        return decode_runs(options, [s for s in specs if s.run_id in wanted])
     if options.analyse:
-        return analyse_runs(options, specs, stored)
-    # By the speed of the finished ones among these runs, else by that of all declared ones.
-    known = [spec for spec in specs if spec.run_id in stored]
-    known = known or [s for s in catalogue.runs_of(options.tier) if s.run_id in stored]
-    seconds_per_cost = seconds_per_cost_of(
-        (spec, stored[spec.run_id]["wall_seconds"]) for spec in known
-    )
+        return analyse_runs(options, specs)
     places = catalogue.places(options.tier)
     names = {spec.run_id: _name(spec, options.names, places) for spec in specs}
     root = results.results_root(options.results)
-    _announce(options, specs, frozenset(stored), seconds_per_cost, names, root)
-    if options.dry_run:
-        return 0
-    with executor_of(options.executor, options.workers, options.runs) as executor:
-        failures = train_missing(
-            specs,
-            root,
-            among=catalogue.runs_of(*catalogue.RUN_TIERS),
-            runs_folder=options.runs,
-            executor=executor,
-            device=options.device,
-            recompute=options.recompute,
-            at_once=options.workers,
-            seconds_per_cost=seconds_per_cost,
-        )
-    return 1 if failures else 0
+    among = catalogue.runs_of(*catalogue.RUN_TIERS)
+    return _train(options, specs, root, names, among=among)
 
 
 def _act_on_file(options: SweepOptions) -> int:
@@ -118,23 +125,42 @@ def _act_on_file(options: SweepOptions) -> int:
     if len(options.names) > 1:
         raise InputError(f"{options.names[1]}: a file of a grid is swept alone; name nothing else")
     grid = Grid.read(options.names[0])
-    done = GridRuns(grid=grid, folder=options.runs, results=options.results)
+    store = GridRuns(grid=grid, folder=options.runs, results=options.results).store
     _check_machine(options)
     try:  # what is trained is kept, so that the sweep after a dry run has it
         grid.make_vocabulary()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
-    stored = frozenset(spec.run_id for spec in grid.runs if done.row(spec).exists())
-    _announce(options, grid.runs, stored, done.seconds_per_cost, {}, done.store)
+    status = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
+    if not options.dry_run:
+        print(f"rows: {store}\nnext: mnmt-repro fit {shlex.quote(str(store))}")
+    return status
+
+
+def _train(
+    options: SweepOptions,
+    specs: Sequence[RunSpec],
+    store: Path,
+    names: Mapping[str, str],
+    **which: Any,
+) -> int:
+    """Train the runs that a store lacks, or list them; 1 where one failed."""
+    from mnmt_repro.runs.sweep import executor_of, train_missing
+
+    _announce(options, specs, store, names)
     if options.dry_run:
         return 0
-    failures = done.train(
-        workers=options.workers,
-        executor=options.executor,
-        device=options.device,
-        recompute=options.recompute,
-    )
-    print(f"rows: {done.store}\nnext: mnmt-repro fit {shlex.quote(str(done.store))}")
+    with executor_of(options.executor, options.workers, options.runs) as executor:
+        failures = train_missing(
+            specs,
+            store,
+            runs_folder=options.runs,
+            executor=executor,
+            device=options.device,
+            recompute=options.recompute,
+            at_once=options.workers,
+            **which,
+        )
     return 1 if failures else 0
 
 
@@ -149,20 +175,22 @@ def _check_machine(options: SweepOptions) -> None:
 
 
 def _announce(
-    options: SweepOptions,
-    specs: Sequence[RunSpec],
-    stored: frozenset[str],
-    seconds_per_cost: float,
-    names: Mapping[str, str],
-    store: Path,
+    options: SweepOptions, specs: Sequence[RunSpec], store: Path, names: Mapping[str, str]
 ) -> None:
     """Say how many runs are missing and what they take; with `--dry-run` of each of them."""
-    from mnmt_repro.runs.order import plan
-    from mnmt_repro.runs.sweep import duration, in_bytes, seconds_left
+    from mnmt_repro.runs.order import plan, with_parents
+    from mnmt_repro.runs.sweep import (
+        duration,
+        in_bytes,
+        seconds_left,
+        seconds_per_cost_of,
+        stored_runs,
+    )
 
+    stored = stored_runs(with_parents(specs), store)
     missing = [spec for spec in specs if spec.run_id not in stored]
-    tasks = plan(missing, stored, options.runs)
-    seconds = seconds_left(tasks, seconds_per_cost)
+    tasks = plan(missing, frozenset(stored), options.runs)
+    seconds = seconds_left(tasks, seconds_per_cost_of(specs, stored))
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""

@@ -29,8 +29,7 @@ class TestSetOptions:
         metavar="PAIR=FILE",
     )
     test: tuple[str, ...] = setting(
-        "indomain (default, unless --data; of your own text what `train` held out), newstest21, "
-        "newstest22-pivot, multi30k-2016, ...",
+        "indomain (default; of your own text what `train` held out), newstest21, ...",
         (),
         metavar="NAME",
     )

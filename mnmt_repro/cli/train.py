@@ -2,66 +2,53 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mnmt_repro.architecture import machine_memory, parameter_counts
-from mnmt_repro.cli.continuing import UpgradedFolder, check_text, notes
-from mnmt_repro.cli.options import (
-    add_command,
-    check_device,
-    check_folder,
-)
+from mnmt_repro.architecture import ModelConfig, machine_memory
+from mnmt_repro.cli.continuing import UpgradedFolder
+from mnmt_repro.cli.options import check_device, check_folder
 from mnmt_repro.cli.stopping import asked_to_stop
-from mnmt_repro.cli.train_options import TrainOptions, declare, model_config, settle
-from mnmt_repro.cli.training_text import read_mixture, text_source
+from mnmt_repro.cli.train_options import (
+    TrainOptions,
+    model_config,
+    read_mixture,
+    read_options,
+    text_source,
+    usual,
+)
 from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
 from mnmt_repro.runs.training_text import TextSource, TrainingText
+from mnmt_repro.training.config import LAST
 
-if TYPE_CHECKING:
-    from mnmt_repro.training.checkpoint import Progress
-    from mnmt_repro.upgrading.start import Start
-
-
-def add(commands: Any) -> None:
-    """Declare the command."""
-    parser = add_command(
-        commands,
-        "train",
-        examples=[
-            "mnmt-repro train",
-            "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
-            "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
-            "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
-            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
-            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-            "torchrun --nproc-per-node 8 --no-python \\"
-            "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
-        ],
-        act=act,
-    )
-    declare(parser)
+EXAMPLES = (
+    "mnmt-repro train",
+    "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
+    "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
+    "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
+    "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+    "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+    "torchrun --nproc-per-node 8 --no-python \\"
+    "\n      mnmt-repro train --preset paper-b --data eng-deu=talks.tsv --device cuda",
+)
+READ, USUAL = read_options, usual
 
 
-def act(parsed: argparse.Namespace) -> int:
+def act(options: TrainOptions) -> int:
     """Train, alone or as one of `torchrun`'s processes; 1 where the loss diverged."""
-    options, upgraded = settle(parsed)
     check_device(options.device)
     with ExitStack() as held:
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             from mnmt_repro.training.distributed import process_group
 
             options = replace(options, device=held.enter_context(process_group(options.device)))
-        return _train(_compilable(options), upgraded, held)
+        return _train(_compilable(options), held)
 
 
 def _compilable(options: TrainOptions) -> TrainOptions:
@@ -80,10 +67,10 @@ def _declare(
     options: TrainOptions,
     source: TextSource,
     text: TrainingText,
+    model: ModelConfig,
     upgraded: UpgradedFolder | None,
-    start: Start | None,
 ) -> RunSpec:
-    """The run that the options ask for; a new model has a vocabulary of one piece yet.
+    """The run that the options ask for.
 
     What cannot be trained is refused, and what would not be expected is noted on stderr.
     """
@@ -100,17 +87,17 @@ def _declare(
     if upgraded is None:
         own = Own(text=text.hashes, pieces=source.pieces_from)
     else:
-        check_text(upgraded, text, mixture, tags)
+        upgraded.check_text(text, mixture, tags)
         missing = tuple(pair for pair in upgraded.about["pairs"] if pair not in mixture.pairs)
         if missing:
             tell(f"not in the text, and soon forgotten: {', '.join(missing)}")
-        note(*notes(upgraded, text, config, tags))
+        note(*upgraded.notes(text, config, tags))
         own = Own(text=text.hashes, continued_from=upgraded.origin, left_out=missing)
     return RunSpec(
         tier=OWN,
         corpus=text.corpus,
         mixture=mixture,
-        model=model_config(options, 1) if start is None else start.model.config,
+        model=model,
         training=config,
         tags=tags,
         seed=options.seed,
@@ -119,27 +106,29 @@ def _declare(
     )
 
 
-def _train(options: TrainOptions, upgraded: UpgradedFolder | None, held: ExitStack) -> int:
+def _train(options: TrainOptions, held: ExitStack) -> int:
     """Train, or go on; print where the model stands, and store its row."""
     import torch
 
     from mnmt_repro.runs.data import load_run_data, make_vocabulary
-    from mnmt_repro.runs.environment import called_now
-    from mnmt_repro.runs.execute import record, train_run
-    from mnmt_repro.runs.folder import describe, find_run, same_budget, shape_name, take_run
+    from mnmt_repro.runs.execute import execute
+    from mnmt_repro.runs.folder import find_run, shape_name, take_run
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
+    from mnmt_repro.training.checkpoint import read_progress
     from mnmt_repro.training.distributed import processes
-    from mnmt_repro.training.loop import TrainingDiverged, finished, how_far
+    from mnmt_repro.training.loop import TrainingDiverged, how_far
 
-    called = called_now()
-    if upgraded is None:
-        model_config(options, 1)  # mistakes in the options come before those in the text
     if options.shard and options.training.optimiser == "adafactor":
         raise InputError("--shard: adafactor cannot be split; add --optimiser adamw")
-    source = text_source(options)
+    source, upgraded, start = text_source(options), None, None
+    if options.continue_from is not None:
+        upgraded = UpgradedFolder.read(options.continue_from)
+        start = upgraded.start(options.training)
+        model = start.model.config
+    else:  # mistakes in the options come before those in the text
+        model = model_config(options, source.vocabulary_size)
     text = source.read()
-    start = None if upgraded is None else upgraded.start(options.training)
-    spec = _declare(options, source, text, upgraded, start)
+    spec = _declare(options, source, text, model, upgraded)
     name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
     folder = options.out or Path("runs") / name
     store = options.results or folder.parent / "results"
@@ -150,6 +139,7 @@ def _train(options: TrainOptions, upgraded: UpgradedFolder | None, held: ExitSta
         from mnmt_repro.training.tensorboard import written_for_tensorboard
 
         on_step = held.enter_context(written_for_tensorboard(options.tensorboard))
+    _check_memory(spec, options, group.count)
     with group.first_in_turn():
         known = find_run(folder, spec)
         if known is not None:
@@ -157,25 +147,21 @@ def _train(options: TrainOptions, upgraded: UpgradedFolder | None, held: ExitSta
         else:
             vocabulary = upgraded.vocabulary if upgraded else make_vocabulary(text, source)
             vocabulary.check_free(folder / VOCABULARY)
-        if start is None:
-            spec = replace(spec, model=model_config(options, len(vocabulary)))
-        _check_memory(spec, options, group.count)
         data = load_run_data(spec, text, vocabulary)
         if group.first:
             tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
-            take_run(folder, spec, known, held)
+            take_run(folder, spec, held)
             if upgraded is not None and known is None:  # they are not those of the old run
                 tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
-            if known is None or not same_budget(known, spec.training):
-                describe(folder, spec, vocabulary, **source.described(text))
     torch.set_num_threads(options.threads)
     try:
-        trained, progress = train_run(
+        done = execute(
             spec,
-            data,
-            start,
             folder,
+            data=data,
+            about=source.described(text),
+            start=start,
             device=options.device,
             checkpoint_seconds=options.checkpoint_seconds,
             recompute=options.recompute,
@@ -188,17 +174,12 @@ def _train(options: TrainOptions, upgraded: UpgradedFolder | None, held: ExitSta
         if group.first:
             tell(str(error))
         return 1
-    if not group.first:
-        return 0
-    if not finished(progress, spec.training):
-        tell(
-            f"{folder}: stopped at {how_far(progress, spec.training)}, and saved; the "
-            "same command goes on from there"
-        )
+    if done:
+        _report(spec, folder, done, _store(store, done))
+    elif group.first:
+        stands = how_far(read_progress(folder / LAST), spec.training)
+        tell(f"{folder}: stopped at {stands}, and saved; the same command goes on from there")
         return 130
-    score = partial(record, spec, data, trained, progress, called=called, device=options.device)
-    row = _store(store, spec, score)
-    _report(spec, folder, progress, row)
     return 0
 
 
@@ -218,35 +199,33 @@ def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
     if needed > there:
         raise InputError(
             f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "
-            f"{there / 2**30:,.3g} GiB: take each batch in parts (--accumulate), compute layers "
-            "again in place of keeping them (--recompute), make the batch smaller "
-            "(--batch-tokens), split the model over more processes (--shard), or make it less wide "
-            "or deep"
+            f"{there / 2**30:,.3g} GiB: use --accumulate, --recompute, --shard or fewer "
+            "--batch-tokens, or make the model less wide or deep"
         )
 
 
-def _store(root: Path, spec: RunSpec, score: Callable[[], dict[str, Any]]) -> Path | None:
-    """Score the model and write its rows to the user's store, once; None where that cannot be."""
+def _store(root: Path, done: dict[str, Any]) -> Path | None:
+    """Write a run's rows to the user's store, once; None where that cannot be."""
     from mnmt_repro import results
 
-    path = results.run_file(spec.corpus, spec.run_id, root)
+    path = results.run_file(done["run"]["corpus"], done["run"]["run_id"], root)
     try:
-        return path if path.exists() else results.write_run(**score(), root=root)
+        return path if path.exists() else results.write_run(**done, root=root)
     except InputError as error:
         note(f"no row is stored: {error}")
         return None
 
 
-def _report(spec: RunSpec, folder: Path, progress: Progress, row: Path | None) -> None:
+def _report(spec: RunSpec, folder: Path, done: dict[str, Any], row: Path | None) -> None:
     """What was trained, how well, and what to do next."""
-    counts, pairs = parameter_counts(spec.model), spec.mixture.pairs
+    run, pairs = done["run"], spec.mixture.pairs
     print(
-        f"{folder}: {progress.step:,} steps, {progress.target_tokens:,} target tokens, "
-        f"{counts['total']:,} parameters ({counts['non_embedding']:,} without tables), "
-        f"{progress.seconds:.0f} s"
+        f"{folder}: {run['steps']:,} steps, {run['target_tokens']:,} target tokens, "
+        f"{run['n_total']:,} parameters ({run['n_non_embedding']:,} without tables), "
+        f"{run['wall_seconds']:.0f} s"
     )
     for pair in pairs:
-        losses = [p["cross_entropy"] for p in progress.curve if p["pair"] == pair]
+        losses = [p["cross_entropy"] for p in done["curve"] if p["pair"] == pair]
         if losses:
             best = min(losses) if spec.training.keep == "best" else losses[-1]
             print(f"{pair}: validation {best:.4f} nats a token{_floor(spec, pair)}")

@@ -1,33 +1,35 @@
-"""The options of `train`, and the training and the model that they ask for."""
+"""The options of `train`, and the training, the model and the text that they ask for."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.continuing import UpgradedFolder, of_upgraded, read_upgraded
-from mnmt_repro.cli.options import add_fields, refuse_excluded
-from mnmt_repro.cli.presets import Preset, of_preset, of_run
+from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number, read_fields
+from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
 from mnmt_repro.corpora.conlang import ConlangConfig
+from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.grid import SHAPE, Arch, Size
-from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, USUAL, TrainingConfig, usual_training
+from mnmt_repro.runs.training_text import TextSource, TrainingText
+from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, PEAK, USUAL, TrainingConfig
 from mnmt_repro.typed_config import Amount, Count, Few, Part, Positive, Seed, Share, setting
 
 FIRST_CONLANG = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
 """The conlang of a first run: small enough to be learned in a minute."""
-TRAINING = tuple(each.name for each in dataclasses.fields(TrainingConfig))
+ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
 SETTLED = (
-    "arch d_model layers heads d_ff dropout attention_dropout pieces vocabulary "
-    "vocabulary_temperature"
+    *("arch", "d_model", "layers", "heads", "d_ff", "dropout", "attention_dropout"),
+    *("pieces", "vocabulary", "vocabulary_temperature"),
 )
-"""Options that an upgraded model has settled."""
+"""Options that an upgraded model has settled: with one, they are None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,19 +37,16 @@ class TrainOptions:
     """The options of `train`."""
 
     continue_from: Path | None = setting(
-        "train a model that `upgrade` wrote, with its learning-rate scaling, optimiser state and "
-        "schedule. Model options cannot be given. Training settings are the old run's unless they "
-        "are given; the budget is new",
+        "train a model that `upgrade` wrote. Its shape is settled, other settings are the old "
+        "run's unless they are given, and the budget is new",
         metavar="FOLDER",
     )
     preset: Preset | None = setting(
-        "published settings for text of your own: Paper A's with the first of its eight "
-        "sizes, or Paper B's baseline. Options beside it replace its values. These settings need "
-        "many GPUs (see the last example) and have not been run here",
+        "settings of Paper A's first size or Paper B's baseline, which need many GPUs and have not "
+        "been run here. Options beside it replace its values",
     )
     config: Path | None = setting(
-        "take the settings of another run from its run.json. Options beside it replace its "
-        "values. Give text of your own again with --data",
+        "settings of another run, by its run.json. Options beside it replace its values",
         metavar="FILE",
     )
     data: tuple[str, ...] | None = setting(
@@ -69,14 +68,12 @@ class TrainOptions:
     conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
     concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
-        "conlang: names of its languages; the default pairs go from the first to the others. Also "
-        "name the languages that an upgrade will add later (default: src,aaa,bbb)",
+        "conlang: its languages, also those that an upgrade will add (default: src,aaa,bbb)",
         metavar="NAME,...",
     )
     similarity: Share | None = setting("conlang: share of words in common, 0 to 1 (default: 0)")
     tags: Literal["auto", "none", "source", "both"] = setting(
-        "where language tags stand; auto: the target's tag before the source if targets differ",
-        "auto",
+        "where language tags stand; auto: before the source if targets differ", "auto"
     )
     weights: str | None = setting(
         "weight of each pair, per sentence, in the order of --data or --pairs",
@@ -104,115 +101,116 @@ class TrainOptions:
     training: TrainingConfig = field(
         metadata={
             "group": "training",
-            "defaults": USUAL,
+            "defaults": {**USUAL, "optimiser": None},  # which decides the rate; see `usual`
             "notes": {
+                "optimiser": "default: adafactor",
                 "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
                 "target_tokens": f"default: {FIRST_BUDGET:,}",
             },
         }
     )
     out: Path | None = setting(
-        "folder of the run. A stopped run goes on in its folder, and so does one with a larger "
-        "budget (default: a folder below runs/, named by the settings)",
+        "folder of the run, where it also goes on (default: below runs/, named by its settings)",
         group="run",
         metavar="FOLDER",
     )
     results: Path | None = setting(
-        "results store that the run's losses are added to, which `mnmt_repro.results` reads "
-        "(default: `results`, beside the run's folder)",
-        metavar="FOLDER",
+        "store of its losses (default: `results`, beside the run's folder)", metavar="FOLDER"
     )
     seed: Seed = setting("seed of initial weights, dropout and order of data", 1)
-    device: str = setting(
-        "cpu, cuda, cuda:1, ...; under torchrun cuda is each process's own", "cpu"
-    )
+    device: str = setting("cpu, cuda, cuda:1, ...; under torchrun cuda", "cpu")
     threads: Few = setting("processor threads; one is best for small models", 1)
     shard: bool = setting(
-        "under torchrun: each process holds its part of weights, gradients and optimiser state in "
-        "place of a whole copy (FSDP2). Goes with --optimiser adamw",
-        False,
+        "under torchrun: split the model over the processes (FSDP2), with --optimiser adamw", False
     )
     tensorboard: Path | None = setting(
-        "write the loss and learning rate of each step for TensorBoard, which the extra "
-        "mnmt-repro[tensorboard] installs",
-        metavar="FOLDER",
+        "write each step's loss and rate for TensorBoard (extra tensorboard)", metavar="FOLDER"
     )
     recompute: bool = setting(
-        "compute each layer again in the backward pass, which takes less memory and a third more "
-        "time. The result is the same to the bit",
+        "compute layers again in the backward pass: less memory, a third more time, same result",
         False,
     )
     checkpoint_seconds: Amount = setting("seconds between checkpoints", 30.0)
 
 
-def declare(parser: argparse.ArgumentParser) -> None:
-    """Add the options to the parser; what it parses holds those alone that are given."""
-    add_fields(parser, TrainOptions)
-    names = {each.name for each in dataclasses.fields(TrainOptions)} | set(TRAINING)
-    for action in parser._actions:
-        if action.dest in names:
-            if action.default not in (None, False):
-                action.help = f"{action.help} (default: {action.default})"
-            action.default = argparse.SUPPRESS
+def usual(options: argparse.Namespace) -> dict[str, Any]:
+    """Defaults that follow from other options: an upgraded model's, another run's or a preset's.
 
-
-def settle(parsed: argparse.Namespace) -> tuple[TrainOptions, UpgradedFolder | None]:
-    """The options of a run, and the upgraded model that it goes on from.
-
-    An option has the value that is given, else that of ``--config``, ``--preset`` or the upgraded
-    model, else its default. A budget that is given, in steps or in tokens, stands alone, and a
-    learning rate is taken over with its optimiser only.
+    A budget that is given, in steps or in tokens, stands alone, and a learning rate is taken over
+    with its optimiser only.
 
     Raises
     ------
     InputError
-        When options exclude each other or are out of range, or a file that they name does not
-        serve.
+        When options exclude each other, or a file that they name does not serve.
     """
-    names = {each.name for each in dataclasses.fields(TrainOptions)} | set(TRAINING)
-    asked = {name: value for name, value in vars(parsed).items() if name in names}
-    continued = "continue_from" in asked
-    refuse_excluded(
-        asked,
-        ("preset config", continued, "{}: the upgraded model has its settings; leave one of the "
-         "two out"),
-        (SETTLED, continued, "{}: the upgraded model's own stays; leave it out, or make another "
-         "upgrade"),
-        ("corpus pairs", "data" in asked, "--data: your own text; leave out --corpus and --pairs"),
-        ("valid", "data" not in asked, "--valid goes with --data; registered corpora have their "
-         "own"),
-        ("temperature upsample", "weights" in asked, "--weights: leave out --temperature and "
+    _refuse_excluded(options)
+    values: dict[str, Any] = {}
+    if options.continue_from is not None:
+        values = dict.fromkeys(SETTLED) | of_upgraded(options.continue_from, options)
+    elif options.config is not None:
+        values = of_run(options.config, options)
+    elif options.preset is not None:
+        values = of_preset(options.preset)
+    if options.steps or options.target_tokens:
+        values |= dict.fromkeys(BUDGET)
+    elif not (values.get("steps") or values.get("target_tokens")):
+        values["target_tokens"] = FIRST_BUDGET
+    before = values.get("optimiser", "adafactor")
+    optimiser = options.optimiser or before
+    if optimiser != before or "learning_rate" not in values:
+        values["learning_rate"] = PEAK[optimiser]
+    return values | {"optimiser": optimiser}
+
+
+def _refuse_excluded(options: argparse.Namespace) -> None:
+    """Refuse options that exclude each other; the reason names the one that is to go."""
+    for names, excluded, why in (
+        ("preset config", options.continue_from, "{}: the upgraded model has its settings; leave "
+         "one of the two out"),
+        ("preset", options.config, "{}: --config has all settings; leave one of the two out"),
+        ("corpus pairs", options.data, "--data: your own text; leave out --corpus and --pairs"),
+        ("valid", not options.data, "--valid goes with --data; registered corpora have their own"),
+        ("temperature upsample", options.weights, "--weights: leave out --temperature and "
          "--upsample, or it"),
-    )  # fmt: skip
-    upgraded, base = None, {}
-    if continued:
-        upgraded = read_upgraded(asked["continue_from"])
-        base = of_upgraded(upgraded, asked)
-        if asked.get("tags") == "auto":  # as the old model's
-            del asked["tags"]
-    if "config" in asked:
-        base |= of_run(asked["config"], asked)
-    if "preset" in asked:
-        base |= of_preset(asked["preset"])
-        if not asked.keys() & {"data", "corpus"}:
-            raise InputError(f"--preset {asked['preset']}: name its text, with --data or --corpus")
-    if asked.keys() & set(BUDGET):
-        base |= dict.fromkeys(BUDGET)
-    if asked.get("optimiser", base.get("optimiser")) != base.get("optimiser"):
-        base.pop("learning_rate", None)
-    values = base | asked
-    training = {name: values.pop(name) for name in TRAINING if name in values}
+    ):  # fmt: skip
+        for name in names.split():
+            if excluded and getattr(options, name) is not None:
+                raise InputError(why.format(f"--{name}"))
+    if options.preset is not None and not (options.data or options.corpus):
+        raise InputError(f"--preset {options.preset}: name its text, with --data or --corpus")
+
+
+def read_options(parsed: argparse.Namespace) -> TrainOptions:
+    """The options of `train`, once `usual` has given the defaults.
+
+    Raises
+    ------
+    InputError
+        When a setting is out of range, or an upgraded model has it already.
+    """
+    if parsed.continue_from is not None:
+        for name in SETTLED:
+            if getattr(parsed, name) is not None:
+                raise InputError(
+                    f"--{name.replace('_', '-')}: the upgraded model's own stays; leave it out, or "
+                    "make another upgrade"
+                )
     try:
-        return TrainOptions(**values, training=usual_training(**training)), upgraded
+        return read_fields(parsed, TrainOptions, conlang=vars(parsed).get("conlang"))
     except InputError as error:
-        raise _as_options(error, TRAINING) from error
+        names = (each.name for each in dataclasses.fields(TrainingConfig))
+        raise _as_options(error, names) from error
 
 
 def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:
     """The model that the options ask for."""
-    size = Size(**{name: getattr(options, name) for name in SHAPE})
+    shape, more = (
+        {name: getattr(options, name) for name in names}
+        for names in (SHAPE, ("arch", "dropout", "attention_dropout"))
+    )
     try:
-        return size.model(vocab_size, options.arch, options.dropout, options.attention_dropout)
+        return Size(**shape).model(vocab_size, **more)
     except InputError as error:
         raise _as_options(error, (*SHAPE, "attention_dropout", "arch")) from error
 
@@ -222,3 +220,59 @@ def _as_options(error: InputError, fields: Iterable[str]) -> InputError:
     names = "|".join(fields)
     text = re.sub(rf"\b({names})\b", lambda at: f"--{at[1]}".replace("_", "-"), str(error))
     return InputError(text.removeprefix("training "))
+
+
+def text_source(options: TrainOptions) -> TextSource:
+    """What `--data`, or `--corpus` and `--pairs`, name, and the pieces to write it in."""
+    return TextSource(
+        data=tuple(options.data or ()),
+        valid=tuple(options.valid or ()),
+        corpus=options.corpus or "conlang",
+        pairs=tuple(comma_list(options.pairs or "")),
+        conlang=_conlang(options),
+        pieces=options.pieces,
+        vocabulary_temperature=options.vocabulary_temperature,
+        vocabulary=options.vocabulary,
+    )
+
+
+def _conlang(options: TrainOptions) -> ConlangConfig | None:
+    """The generated languages that the options ask for; None where they ask for other text."""
+    if options.data or (options.corpus or "conlang") != "conlang":
+        return None
+    both = {"concepts": options.concepts, "similarity": options.similarity}
+    changes: dict[str, Any] = {name: value for name, value in both.items() if value is not None}
+    if options.languages is not None:
+        languages = tuple(by_place(options.languages, "--languages"))
+        changes |= {"languages": languages, "families": None, "orders": None}  # one for each
+    return replace(options.conlang or FIRST_CONLANG, **changes)
+
+
+def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:
+    """The mixture that `--weights`, or `--temperature` and `--upsample`, ask for.
+
+    Without any of them pairs weigh as much as they have sentences; a conlang's, which never end,
+    weigh the same.
+
+    Raises
+    ------
+    InputError
+        When there is not a weight for each pair, or `Mixture` refuses them.
+    """
+    if options.weights is not None:
+        weights = [number(part, "--weights") for part in by_place(options.weights, "--weights")]
+        if len(weights) != len(text.pairs):
+            raise InputError(
+                f"--weights {options.weights}: {len(weights)} for {len(text.pairs)} pairs "
+                f"({', '.join(text.pairs)})"
+            )
+        total = math.fsum(weights)
+        if 1e-9 < abs(total - 1.0) <= ROUNDED:
+            weights = [weight / total for weight in weights]
+        return Mixture.of(dict(zip(text.pairs, weights, strict=True)))
+    sizes = {pair: len(text.train[pair]) if text.train else 1 for pair in text.pairs}
+    return Mixture.from_sizes(
+        sizes,
+        temperature=1.0 if options.temperature is None else options.temperature,
+        upsampling=named_numbers(options.upsample or [], "--upsample"),
+    )

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from mnmt_repro.cli.options import MODEL, add_command, check_device
+from mnmt_repro.cli.options import MODEL, check_device
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Few, required, setting
 
@@ -25,9 +25,7 @@ class SearchOptions:
     length_penalty: Amount = setting("exponent of the length; 0 ranks by probability alone", 1.0)
     batch: Few = setting("sentences translated together", 64)
     precision: Literal["float32", "bfloat16"] = setting(
-        "bfloat16: faster on GPUs and on processors with AVX512-BF16 or AMX; a few translations "
-        "can differ",
-        "float32",
+        "bfloat16: faster on recent hardware; a few translations can differ", "float32"
     )
     device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
 
@@ -62,26 +60,15 @@ class TranslateOptions(SearchOptions):
     )
     engine: Literal["torch", "ct2"] = setting(
         "ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
-        "translations can differ, as CTranslate2 cuts one off at the longest length and raises "
-        "other probabilities where a piece is forbidden. With M2M-100 and NLLB-200, more can "
-        "differ unless --beam is 1: after the target's tag, CTranslate2 drops hypotheses that end "
-        "at once",
+        "translations can differ; with M2M-100 and NLLB-200 more of them, unless --beam is 1",
         "torch",
     )
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "translate",
-        examples=[
-            "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
-            "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
-        ],
-        act=act,
-        options=TranslateOptions,
-    )
+EXAMPLES = (
+    "echo 'Save the file' | mnmt-repro translate runs/talks --to deu",
+    "mnmt-repro translate runs/many --from deu --to eng < test.de > test.en",
+)
 
 
 def act(options: TranslateOptions) -> int:

@@ -6,21 +6,26 @@ import contextlib
 import dataclasses
 import shlex
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.fisher import read_fisher
-from mnmt_repro.cli.options import add_command, print_json
+from mnmt_repro.cli.options import print_json
 from mnmt_repro.cli.test_sets import split_text
-from mnmt_repro.cli.upgrade_options import UpgradeOptions, is_imported, upgrade_config, usual
+from mnmt_repro.cli.upgrade_options import (
+    UpgradeOptions,
+    fisher_thresholds,
+    is_imported,
+    upgrade_config,
+    usual,
+)
+from mnmt_repro.corpora.formats import content_hash
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.typed_config import SEEDS
-from mnmt_repro.upgrading.config import steps_to_rise
+from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.formats import Bitext
@@ -36,30 +41,17 @@ AT_HAND = 200
 """Sentences of each direction on which the loss is printed where none are named."""
 
 
-def add(commands: Any) -> None:
-    """Declare the command."""
-    add_command(
-        commands,
-        "upgrade",
-        examples=[
-            "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
-            "\n      --out both.model",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
-            "\n      --gamma 0.5 --out runs/talks-start",
-            "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
-            "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
-            "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out plus.model",
-            "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 \\"
-            "\n      --loss-on eng_Latn-deu_Latn=talks.tsv --out runs/nllb-start",
-            "mnmt-repro upgrade --from runs/talks --preset deep --deeper 2 --steps 3000 \\"
-            "\n      -o runs/deep-start",
-            "mnmt-repro upgrade --from runs/talks --vocab both.model \\"
-            "\n      --fisher-threshold 1e-6=0.25 -o runs/fisher-start",
-        ],
-        act=act,
-        options=UpgradeOptions,
-        usual=usual,
-    )
+EXAMPLES = (
+    "mnmt-repro data vocabulary --data eng-deu=talks.tsv --data eng-xho=new.tsv \\"
+    "\n      --out both.model",
+    "mnmt-repro upgrade --from runs/talks --vocab both.model --wider 2 --deeper 1 \\"
+    "\n      --gamma 0.5 --out runs/talks-start",
+    "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
+    "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",
+    "mnmt-repro upgrade --from nllb-200 --vocab plus.model --gamma 0.5 --out runs/nllb-start",
+    "mnmt-repro upgrade --from runs/talks --preset deep --steps 3000 -o runs/deep-start",
+)
+USUAL = usual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +70,32 @@ class _Old:
         model = (self.imported or self.checkpoint).model()
         return _losses(model, self.vocabulary, self.about["tags"], texts)
 
+    def text(self, sentences: int) -> Mapping[str, Bitext]:
+        """Validation text of its pairs: what `train` held out, a corpus's, or a generated one's.
+
+        Raises
+        ------
+        InputError
+            When the files are not there, or no longer what they were.
+        """
+        from mnmt_repro.corpora.encoding import SyllableVocabulary
+        from mnmt_repro.runs.training_text import valid_text
+
+        corpus, pieces = self.about["corpus"], self.vocabulary
+        if corpus == "own":
+            return valid_text(self.about)
+        conlang = pieces.conlang if isinstance(pieces, SyllableVocabulary) else None
+        pairs = self.about["pairs"]
+        return {pair: split_text(corpus, conlang, pair, "valid", sentences) for pair in pairs}
+
 
 def act(options: UpgradeOptions) -> int:
     """Upgrade, write a folder, print what has changed."""
-    config = upgrade_config(options)
+    config, thresholds = upgrade_config(options), fisher_thresholds(options)
     check_free(options.out)
 
     from tqdm import tqdm
 
-    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.upgrading.recipe import upgrade
     from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
@@ -96,7 +105,7 @@ def act(options: UpgradeOptions) -> int:
     if options.seed is None:  # another than the old run's, whose weights began as its draws
         seed = zlib.crc32(about["identity"].encode()) % SEEDS
         config = dataclasses.replace(config, seed=seed)
-    if old.imported is not None and options.fisher_threshold is not None:
+    if old.imported is not None and thresholds:
         raise InputError("--fisher-threshold: --from is a Hugging Face model; leave this out")
     vocabulary, pieces = old.vocabulary, _unmet_pieces(old)
     if options.vocabulary is not None:
@@ -106,75 +115,107 @@ def act(options: UpgradeOptions) -> int:
     if old.imported is not None:
         same = pieces or PieceMap.same(old.vocabulary)
         pieces = same.at_rows(old.imported.pieces.order)
-    fisher = read_fisher(options, about)
-    texts, no_text = read_bitexts(options.loss_on, "--loss-on"), []
-    if not texts:
-        try:
-            texts = _at_hand(about, old.vocabulary, {} if fisher is None else fisher.text)
-        except InputError as error:
-            no_text = [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
+    texts, read, no_text = _texts(options, old, needed=bool(thresholds))
     before = old.losses(texts)
     layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
     total = layers + config.deeper.encoder + config.deeper.decoder
     with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
         made = upgrade(checkpoint, config, pieces=pieces, progress=bar.update)
-    if fisher is not None:
-        made = fisher.slow(made, vocabulary)
     description = {
         "from": about["identity"],
         "checkpoint": options.checkpoint,
         "steps": made.steps,
         "config": dataclasses.asdict(made.config),
-        **({} if fisher is None else {"fisher": fisher.settings}),
     }
+    if thresholds:
+        made = _slowed(made, vocabulary, about, read, thresholds)
+        hashes = {pair: content_hash(text) for pair, text in read.items()}
+        description["fisher"] = {
+            "thresholds": [
+                [threshold, dataclasses.asdict(gamma) if isinstance(gamma, Ramp) else gamma]
+                for threshold, gamma in thresholds
+            ],
+            "sentences": FISHER_SENTENCES,
+            "text": hashes if about["conlang"] is None else {},
+        }
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
     note(*no_text, *_notes(about, made))
-    above = {} if fisher is None else fisher.counts(made)
+    report = made.report
+    scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
+    answer = {
+        "folder": str(options.out),
+        **report.facts(),
+        "normalisation": scaled_back if report.normalisation else None,
+        "fisher": [
+            {
+                "threshold": threshold,
+                "entries_above": sum(int((group > place).sum()) for group in made.groups.values()),
+            }
+            for place, (threshold, _) in enumerate(thresholds, start=1)
+        ],
+        "overlap": [] if report.overlap is None else report.overlap.rows(),
+        "losses": [{"pair": pair, "before": before[pair], "after": after[pair]} for pair in texts],
+    }
     if options.json:
-        shown = _machine_readable(options.out, made, above)
-        if texts:
-            shown["losses"] = [
-                {"pair": pair, "before": before[pair], "after": after[pair]} for pair in texts
-            ]
-        print_json(shown)
+        print_json(answer)
         return 0
-    print(f"{options.out}: {options.source}, upgraded")
-    for name, value in _lines(made, above).items():
-        print(f"  {name + ':':<19}{value}")
-    if made.report.overlap is not None:
-        table = pd.DataFrame(made.report.overlap.rows())
-        shares = {"share": "{:.1%}".format}
-        print(table.to_string(index=False, na_rep="", formatters=shares))
-    other = options.vocabulary is not None
-    unlike = " (other pieces: `mnmt-repro compare` tells it a character)" * other
-    for pair in texts:
-        was, now = (
-            "no tag" if losses[pair] is None else f"{losses[pair]:.4f}"
-            for losses in (before, after)
-        )
-        print(f"{pair}: {was} -> {now} nats a token{unlike}")
-    print(_next(options.out, about, vocabulary, description))
+    print("\n".join([f"{options.out}: {options.source}, upgraded", *_lines(answer, options)]))
+    own = " --data PAIR=FILE" * (about["corpus"] == "own")
+    print(f"next: mnmt-repro train --continue-from {shlex.quote(str(options.out))}{own}")
     return 0
 
 
-def _at_hand(
-    about: Mapping[str, Any], old: Vocabulary, read: Mapping[str, Bitext]
-) -> dict[str, Bitext]:
-    """Validation text of the old pairs: `read` for an option, of a corpus, generated or own."""
-    from mnmt_repro.corpora.encoding import SyllableVocabulary
-    from mnmt_repro.runs.training_text import valid_text
+def _texts(
+    options: UpgradeOptions, old: _Old, needed: bool
+) -> tuple[Mapping[str, Bitext], Mapping[str, Bitext], list[str]]:
+    """Text to print losses on, validation text of the old pairs, and a note where there is none.
 
-    texts = dict(read)
-    if about["corpus"] == "own" and not read:
-        texts = dict(valid_text(about))
-    elif not read:
-        conlang = old.conlang if isinstance(old, SyllableVocabulary) else None
-        for pair in about["pairs"]:
-            with contextlib.suppress(InputError):  # not downloaded
-                texts[pair] = split_text(about["corpus"], conlang, pair, "valid", AT_HAND)
-    return {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in texts.items()}
+    Parameters
+    ----------
+    needed
+        Whether `--fisher-threshold` needs the text of the old pairs.
+
+    Raises
+    ------
+    InputError
+        When that is not there.
+    """
+    from mnmt_repro.corpora.bitext import read_bitexts
+
+    named = read_bitexts(options.loss_on, "--loss-on")
+    if named and not needed:
+        return named, {}, []
+    try:
+        read = old.text(AT_HAND)
+    except InputError as error:
+        if needed:
+            pairs = ", ".join(old.about["pairs"])
+            raise InputError(
+                f"--fisher-threshold: {error}; put the text of {pairs} back where `train` read it"
+            ) from error
+        return {}, {}, [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
+    few = {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in read.items()}
+    return named or few, read, []
+
+
+def _slowed(
+    made: Upgraded,
+    vocabulary: Vocabulary,
+    about: Mapping[str, Any],
+    texts: Mapping[str, Bitext],
+    thresholds: Sequence[tuple[float, Gamma]],
+) -> Upgraded:
+    """An upgraded model whose old parameters have the factors of their Fisher information."""
+    from mnmt_repro.corpora.encoding import encode
+    from mnmt_repro.runs.start import fisher_sentences
+    from mnmt_repro.upgrading.start import slow_by_fisher
+
+    longest = about["training"]["max_length"]
+    encoded = (encode(text, vocabulary, about["tags"]) for text in texts.values())
+    short = (text.shorter_than(longest) for text in encoded)
+    return slow_by_fisher(made, fisher_sentences(short), thresholds)
 
 
 def _losses(
@@ -212,32 +253,30 @@ def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
         )
 
 
-def _machine_readable(out: Path, made: Upgraded, above: dict[float, int]) -> dict[str, Any]:
-    """What `--json` prints; `above` has the old parameters above each Fisher threshold."""
-    report = made.report
-    scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
-    return {
-        "folder": str(out),
-        **report.facts(),
-        "normalisation": scaled_back if report.normalisation else None,
-        "fisher": [{"threshold": at, "entries_above": count} for at, count in above.items()],
-        "overlap": [] if report.overlap is None else report.overlap.rows(),
-    }
-
-
-def _lines(made: Upgraded, above: dict[float, int]) -> dict[str, str]:
-    """The same for people."""
-    report = made.report
-    facts = report.facts()
-    old, new = facts["old"], facts["new"]
+def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
+    """The answer of `--json` for people."""
+    old, new = answer["old"], answer["new"]
     lines = {name.replace("_", " "): f"{old[name]:,} -> {new[name]:,}" for name in old}
-    lines |= {f"{name} parameters": f"{count:,}" for name, count in facts["entries"].items()}
-    for name, count in facts.get("pieces", {}).items():
+    lines |= {f"{name} parameters": f"{count:,}" for name, count in answer["entries"].items()}
+    for name, count in answer.get("pieces", {}).items():
         if name != "share_kept":  # which is in the table below
             lines[f"pieces {name}"] = f"{count:,}"
-    if report.normalisation:
-        lines["normalisation"] = f"{made.config.width.normalisation}: {report.normalisation}"
-    return lines | {f"above {at:g}": f"{count:,}" for at, count in above.items()}
+    if scaled_back := answer["normalisation"]:
+        lines["normalisation"] = f"{scaled_back['kind']}: {scaled_back['why']}"
+    for row in answer["fisher"]:
+        lines[f"above {row['threshold']:g}"] = f"{row['entries_above']:,}"
+    yield from (f"  {name + ':':<19}{value}" for name, value in lines.items())
+    if answer["overlap"]:
+        shares = {"share": "{:.1%}".format}
+        yield pd.DataFrame(answer["overlap"]).to_string(index=False, na_rep="", formatters=shares)
+    unlike = ""
+    if options.vocabulary is not None:
+        unlike = " (other pieces: `mnmt-repro compare` tells it a character)"
+    for row in answer["losses"]:
+        was, now = (
+            "no tag" if row[when] is None else f"{row[when]:.4f}" for when in ("before", "after")
+        )
+        yield f"{row['pair']}: {was} -> {now} nats a token{unlike}"
 
 
 def _read_old(options: UpgradeOptions) -> _Old:
@@ -309,10 +348,8 @@ def _check_vocabulary(options: UpgradeOptions, about: dict[str, Any], new: Vocab
 
     if about["conlang"] is not None:
         raise InputError(
-            f"--vocab {options.vocabulary}: the model's pieces are the syllables of a conlang, and "
-            "its tables have a row for those of each language of the family from the start, so "
-            "that no vocabulary could add any; leave it out, and train on with more --pairs: what "
-            "the model has not met begins as new pieces do"
+            f"--vocab {options.vocabulary}: the model's tables have a row for each syllable of its "
+            "conlang from the start; leave it out, and train on with more --pairs"
         )
     for pair in about["pairs"]:
         try:
@@ -363,27 +400,3 @@ def _write(
         if not isinstance(vocabulary, SyllableVocabulary):
             vocabulary.save(stage / VOCABULARY)
         write_about(stage, new)
-
-
-def _next(
-    out: Path, about: dict[str, Any], vocabulary: Vocabulary, description: dict[str, Any]
-) -> str:
-    """The command that trains on, as far as it can be foreseen."""
-    command = f"next: mnmt-repro train --continue-from {shlex.quote(str(out))}"
-    if about.get("imported"):
-        return f"{command} --data PAIR=FILE"
-    if about["corpus"] == "own":
-        command += "".join(f" --data {pair}=FILE" for pair in about["pairs"])
-    if about["conlang"] is None:
-        languages = sorted(set(vocabulary.languages) - set(about["languages"]))
-        added = [f"PAIR-WITH-{language}" for language in languages]
-        if added and about["corpus"] == "own":
-            command += "".join(f" --data {pair}=FILE" for pair in added)
-        elif added:
-            command += f" --pairs {','.join([*about['pairs'], *added])}"
-        command += "".join(f" --upsample {pair}=5" for pair in added)
-    if description["config"]["schedule"] == "constant":
-        command += " --learning-rate RATE"
-    if steps := steps_to_rise(description):
-        command += f" --steps {steps}"
-    return command

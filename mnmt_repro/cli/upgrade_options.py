@@ -6,14 +6,14 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mnmt_repro.cli.options import JsonOption, by_place, number
+from mnmt_repro.cli.options import JsonOption, by_place, comma_list, number
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Count, Natural, Seed, required, setting
 from mnmt_repro.upgrading.config import (
-    FISHER_SENTENCES,
     Gamma,
     Kind,
     Place,
@@ -30,31 +30,24 @@ class UpgradeOptions(JsonOption):
     """The options of `upgrade`; those of how it is made are fields of `UpgradeConfig`."""
 
     source: Path = required(
-        "folder of the old model, as `train` wrote it, or a Hugging Face model (M2M-100, "
-        "NLLB-200, T5 v1.1, mT5, MADLAD-400), whose optimiser state and schedule begin anew, "
-        "with adamw at a rate of 1e-4; it is only read",
+        "the old model, as `train` wrote it, or a Hugging Face model (M2M-100, NLLB-200, T5 v1.1, "
+        "mT5, MADLAD-400), whose optimiser and schedule begin anew, with adamw at a rate of 1e-4",
         flags=("--from",),
         required=True,
         metavar="RUN",
     )
-    out: Path = required(
-        "new folder for the upgraded model",
-        flags=("-o", "--out"),
-        required=True,
-        metavar="FOLDER",
-    )
+    out: Path = required("new folder", flags=("-o", "--out"), required=True, metavar="FOLDER")
     preset: Kind | None = setting(
-        "settings of Paper B: same (old parameters at half the learning rate), wide (also twice "
-        "the feed-forward width) or deep (also six more layers in each stack; the rate of old "
-        "parameters rises from 0.05 to 0.5 over --steps). Options beside it replace its values",
+        "Paper B's settings: same (old parameters at half the rate), wide (also twice the "
+        "feed-forward width) or deep (six more layers in each stack; the rate of old parameters "
+        "rises from 0.05 to 0.5 over --steps). Options beside it replace its values",
     )
     checkpoint: Literal["last", "best"] = setting(
-        "which weights of the old model are upgraded; the best ones have no optimiser state",
-        "last",
+        "which old weights are upgraded; the best ones have no optimiser state", "last"
     )
     vocabulary: Path | None = setting(
-        "vocabulary of old and new languages: the model's own with more pieces (`data extend`), a "
-        "new one (`data vocabulary`), or one made elsewhere (`data adopt`) (default: the old one)",
+        "vocabulary of old and new languages, by `data extend`, `data vocabulary` or `data adopt` "
+        "(default: the old one)",
         flags=("--vocab", "--vocabulary"),
         metavar="FILE.model",
     )
@@ -62,38 +55,29 @@ class UpgradeOptions(JsonOption):
         "layers added to each stack, or to encoder and decoder", "0", metavar="N or N,M"
     )
     at: str = setting(
-        f"where the new layers go, one of {', '.join(PLACES)}: one place for both stacks, or one "
-        "for the encoder and one for the decoder",
+        f"where new layers go, in both stacks or each: {', '.join(PLACES)}",
         "bottom,top",
         metavar="PLACE or PLACE,PLACE",
     )
     config: UpgradeConfig = field(metadata={"group": "how it is made"})
     seed: Seed | None = setting(
-        "seed of noise and of random weights (default: derived from the old run, so that two "
-        "upgrades in a row differ)"
+        "seed of noise and random weights (default: derived from the old run)"
     )
     gamma: str = setting(
-        "factors of the learning rate for old parameters and new ones; a factor is a number, or "
-        "START:END:STEPS for one that rises (STEPS left out: --steps)",
+        "learning-rate factors of old and new parameters: numbers, or START:END:STEPS for one that "
+        "rises (STEPS left out: --steps)",
         "1,1",
         group="how training goes on",
         metavar="OLD or OLD,NEW",
     )
     fisher_threshold: str | None = setting(
-        "factor of the learning rate for old parameters whose Fisher information per target "
-        "token is above F, as published. Several rising thresholds make a step function. "
-        "Parameters below the first one have the factor OLD of --gamma",
+        "factor of old parameters whose Fisher information per target token is above F; below the "
+        "first of several rising F it is that of --gamma",
         metavar="F=FACTOR,...",
-    )
-    fisher_sentences: Count = setting(
-        "validation sentences of each old pair from which Fisher information is computed",
-        FISHER_SENTENCES,
-        metavar="N",
     )
     steps: Count | None = setting("steps over which a factor without STEPS rises", metavar="N")
     loss_on: tuple[str, ...] = setting(
-        "print the loss on this text before and after, once for each direction (default: the "
-        "validation text of the old pairs, where it is still there; a Hugging Face model has none)",
+        "print the loss on this text before and after (default: the old pairs' validation text)",
         (),
         metavar="PAIR=FILE",
     )
@@ -179,3 +163,26 @@ def parse_gamma(text: str, steps: int | None, where: str) -> Gamma:
     if steps is None:
         raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
     return Ramp(start=first, end=number(rest[0], where, Amount), steps=steps)
+
+
+def fisher_thresholds(options: UpgradeOptions) -> tuple[tuple[float, Gamma], ...]:
+    """Fisher information, and the factor of old parameters above it, of `--fisher-threshold`.
+
+    Raises
+    ------
+    InputError
+        When they cannot be read, or do not rise.
+    """
+    text = options.fisher_threshold
+    if text is None:
+        return ()
+    where, thresholds = f"--fisher-threshold {text}", []
+    for part in comma_list(text):
+        threshold, equals, gamma = part.partition("=")
+        if not equals:
+            raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
+        thresholds.append((number(threshold, where), parse_gamma(gamma, options.steps, where)))
+    bounds = [0.0, *(threshold for threshold, _ in thresholds)]
+    if not thresholds or not all(low < high for low, high in pairwise(bounds)):
+        raise InputError(f"{where}: thresholds must rise from above 0")
+    return tuple(thresholds)

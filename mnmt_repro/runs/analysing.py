@@ -35,6 +35,7 @@ from mnmt_repro.upgrading.config import Normalisation, UpgradeConfig, WidthConfi
 from mnmt_repro.upgrading.recipe import upgrade
 
 _SENTENCES = 500  # of a test set, of which single losses are stored
+BY_SENTENCE = "losses by sentence"
 WIDENED_PAIRS = 8
 NOISES = (0.0, 0.01)  # none, and the published one
 FISHER_EDGES = tuple(10 ** (k / 2) for k in range(-24, 1))  # 1e-12 to 1, two bins a decade
@@ -116,22 +117,22 @@ def analyse_and_score(
     spec: RunSpec,
     folder: Path,
     run: Mapping[str, Any],
-    names: Sequence[str],
-    by_sentence: bool,
     *,
+    made: Mapping[str, Sequence[str]],
     device: str = "cpu",
 ) -> dict[str, Any]:
-    """`analyse` and `score_by_sentence`, as far as they are wanted.
+    """`analyse` and `score_by_sentence`, as far as `made` names them for the run.
 
     Returns
     -------
     dict
         `corpus`, and of `analyses` and `sentences` those that were made.
     """
+    names = [name for name in made[spec.run_id] if name != BY_SENTENCE]
     done: dict[str, Any] = {"corpus": spec.corpus}
     if names:
         done["analyses"] = analyse(spec, folder, run, names, device=device)
-    if by_sentence:
+    if BY_SENTENCE in made[spec.run_id]:
         done["sentences"] = score_by_sentence(spec, folder, run, device=device)
     return done
 

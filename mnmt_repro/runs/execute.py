@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ from mnmt_repro.runs.start import begin_from_shorter, beginning
 from mnmt_repro.runs.training_text import TextSource
 from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Progress
-from mnmt_repro.training.loop import train
+from mnmt_repro.training.distributed import processes
+from mnmt_repro.training.loop import finished, train
 from mnmt_repro.upgrading.start import Start
 
 
@@ -29,6 +31,9 @@ def execute(
     *,
     among: Iterable[RunSpec] = (),
     source: TextSource | None = None,
+    data: RunData | None = None,
+    about: Mapping[str, Any] = MappingProxyType({}),
+    start: Start | None = None,
     device: str = "cpu",
     **how: Any,
 ) -> dict[str, Any]:
@@ -40,51 +45,39 @@ def execute(
         Runs of which it may go on from a shorter one, where that lies beside `folder`.
     source
         Where the text of a user's run comes from; None: it is a declared one.
+    data, about
+        The text itself, where it is read already, and what `run.json` says of it.
+    start
+        The upgraded model that it begins with, where `spec` does not say how that is made.
     device
         ``cpu``, ``cuda``, ``cuda:1``, ...
     **how
-        See `train_run`, such as `recompute` and `progress_bar`.
+        What decides no weight: `recompute`, `shard`, `progress_bar`, `checkpoint_seconds`, `label`,
+        `stop` and `on_step` of `training.loop.train`.
 
     Returns
     -------
     dict
-        `run`, `rows` and `curve`, as `results.write_run` takes them.
+        `run`, `rows` and `curve`, as `results.write_run` takes them. Empty where the run was asked
+        to stop, and in all but the first of several processes.
 
     Raises
     ------
     InputError, TrainingDiverged
         See `training.loop.train` and `runs.data.load_run_data`.
     """
-    called = called_now()
-    if source is None:
-        data, more = load_run_data(spec), {}
-    else:
+    called, group = called_now(), processes()
+    if data is None and source is not None:
         text = source.read()
         data = load_run_data(spec, text, make_vocabulary(text, source))
-        more = source.described(text)
+        about = source.described(text)
+    data = data or load_run_data(spec)
     begin_from_shorter(spec, folder, among)
-    start = beginning(spec, folder, data)
-    folder.mkdir(parents=True, exist_ok=True)
-    describe(folder, spec, data.vocabulary, **more)
-    model, progress = train_run(spec, data, start, folder, device=device, **how)
-    return record(spec, data, model, progress, called=called, device=device)
-
-
-def train_run(
-    spec: RunSpec, data: RunData, start: Start | None, folder: Path, **how: Any
-) -> tuple[Transformer, Progress]:
-    """Train a run whose text is read and whose start is made.
-
-    Parameters
-    ----------
-    start
-        The upgraded model that the run goes on from; None: random weights.
-    **how
-        What decides no weight: `device`, `recompute`, `shard`, `progress_bar`,
-        `checkpoint_seconds`, `label`, `stop` and `on_step` of `training.loop.train`, which also
-        says what is returned and raised.
-    """
-    return train(
+    start = start or beginning(spec, folder, data)
+    if group.first:
+        folder.mkdir(parents=True, exist_ok=True)
+        describe(folder, spec, data.vocabulary, about)
+    model, progress = train(
         spec.model if start is None else start.model,
         spec.training,
         data.training,
@@ -92,10 +85,14 @@ def train_run(
         folder,
         seed=spec.seed,
         identity=spec.identity,
+        device=device,
         prepare=None if start is None else start.prepare,
         schedule_start=0 if start is None else start.schedule_start,
         **{"label": spec.label, **how},
     )
+    if not (group.first and finished(progress, spec.training)):
+        return {}
+    return record(spec, data, model, progress, called=called, device=device)
 
 
 def record(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,20 @@ from mnmt_repro.training.config import BUDGET, LAST, STEM, TrainingConfig
 from mnmt_repro.training.loop import finished, how_far
 
 
-def describe(folder: Path, spec: RunSpec, vocabulary: Vocabulary, **more: Any) -> None:
+def describe(folder: Path, spec: RunSpec, vocabulary: Vocabulary, more: Mapping[str, Any]) -> None:
     """Write what every command that opens the model needs beside its checkpoints.
 
     Parameters
     ----------
-    **more
+    more
         Further entries of `run.json`.
+
+    Raises
+    ------
+    InputError
+        When the folder holds another vocabulary.
     """
-    if not isinstance(vocabulary, SyllableVocabulary) and not (folder / VOCABULARY).exists():
+    if not isinstance(vocabulary, SyllableVocabulary):
         vocabulary.save(folder / VOCABULARY)
     about = {
         "identity": spec.identity,
@@ -36,7 +42,7 @@ def describe(folder: Path, spec: RunSpec, vocabulary: Vocabulary, **more: Any) -
         "vocabulary": vocabulary.hash,
         "model": dataclasses.asdict(spec.model),
     }
-    write_about(folder, about | more)
+    write_about(folder, {**about, **more})
 
 
 def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
@@ -60,13 +66,11 @@ def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
     return known
 
 
-def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: ExitStack) -> None:
+def take_run(folder: Path, spec: RunSpec, held: ExitStack) -> None:
     """Lock the folder of a user's run; put a run that is to be longer back to before its decay.
 
     Parameters
     ----------
-    known
-        As `find_run` found it.
     held
         Keeps the lock until it is closed.
 
@@ -79,17 +83,10 @@ def take_run(folder: Path, spec: RunSpec, known: dict[str, Any] | None, held: Ex
         held.enter_context(run_lock(folder))
     except OSError as error:
         raise InputError(f"--out {folder}: cannot be written: {error.strerror}") from error
-    if (
-        known is None
-        and (folder / RUN).exists()
-        and read_about(folder)["identity"] != spec.identity
-    ):
-        raise InputError(
-            f"--out {folder}: another run was begun here meanwhile; choose another folder"
-        )
-    if known is None or same_budget(known, spec.training):
+    known = find_run(folder, spec)  # another process may have begun meanwhile
+    if known is None or same_budget(known, spec.training) or not (folder / LAST).exists():
         return
-    if (folder / LAST).exists() and _reached(folder, known) == STEM:
+    if _reached(folder, known) == STEM:
         copy_checkpoint(folder / STEM, folder / LAST, identity=spec.identity)
 
 

@@ -15,7 +15,7 @@ import contextlib
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,15 +29,9 @@ from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
-from mnmt_repro.runs.sweep import (
-    ExecutorName,
-    InThisProcess,
-    executor_of,
-    seconds_per_cost_of,
-    train_missing,
-)
+from mnmt_repro.runs.sweep import executor_of, train_missing
 from mnmt_repro.runs.training_text import TextSource, TrainingText
-from mnmt_repro.training.config import TrainingConfig, usual_settings, usual_training
+from mnmt_repro.training.config import BUDGET, TrainingConfig, usual_settings, usual_training
 from mnmt_repro.typed_config import Count, Few, FieldError, Part, Positive, Seed, build, place
 from mnmt_repro.upgrading.config import UpgradeConfig
 
@@ -52,13 +46,6 @@ _WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 Arch = Literal["t5", "fairseq"]
 SHAPE = ("d_model", "layers", "heads", "d_ff")
-
-OF_COMMAND = {
-    "recompute": "call sweep with --recompute",
-    "shard": "a sweep splits no model over processes; `train --shard` does",
-    "device": "call sweep with --device",
-}
-"""Options of `train` that decide no weight, and so are no training settings of a grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,13 +72,11 @@ class Size:
 
     def training(self, config: TrainingConfig) -> TrainingConfig:
         """The grid's training settings as this size has them."""
-        if self.steps is not None:
-            config = replace(config, steps=self.steps, target_tokens=None)
-        if self.target_tokens is not None:
-            config = replace(config, steps=None, target_tokens=self.target_tokens)
-        if self.learning_rate is not None:
-            config = replace(config, learning_rate=self.learning_rate)
-        return config
+        own = {name: getattr(self, name) for name in (*BUDGET, "learning_rate")}
+        own = {name: value for name, value in own.items() if value is not None}
+        if own.keys() & set(BUDGET):
+            own = dict.fromkeys(BUDGET) | own
+        return replace(config, **own)
 
     def model(
         self, pieces: int, arch: Arch = "t5", dropout: float = 0.0, attention_dropout: float = 0.0
@@ -139,8 +124,7 @@ class Grid:
         A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
         alone needs none.
     training
-        A `TrainingConfig`, or those of its fields that are not the usual ones (see
-        `training.config.usual_training`).
+        See `training.config.usual_training`; a file has the settings that are not the usual ones.
     arch, dropout, attention_dropout, tags
         As the options of ``train``.
     pieces, vocabulary_temperature
@@ -175,11 +159,6 @@ class Grid:
     def __post_init__(self) -> None:
         sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
         object.__setattr__(self, "sizes", sizes)
-        if isinstance(training := self.training, Mapping):
-            training = build(TrainingConfig, usual_settings(training), ("training",))
-        elif not isinstance(training, TrainingConfig):
-            raise FieldError(("training",), f"must be settings of a training, got {training!r}")
-        object.__setattr__(self, "training", training)
         if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
             raise InputError("name the text, in one of data, corpus and conlang")
         if self.data and self.pairs:
@@ -361,12 +340,20 @@ class Grid:
             raise InputError(f"workers {workers}: give a number of processes, 1 or more")
         store = None if results is None else Path(results)
         done = GridRuns(grid=self, folder=Path(folder), results=store)
-        failures = done.train(
-            workers=workers,
-            device=device,
-            recompute=recompute,
-            progress_bar=sys.stderr.isatty(),
-        )
+        self.make_vocabulary()  # before the workers, who all need it
+        with executor_of("local", workers, done.folder) as executor:
+            failures = train_missing(
+                self.runs,
+                done.store,
+                among=self.runs,
+                source=self.source,
+                runs_folder=done.folder,
+                executor=executor,
+                device=device,
+                recompute=recompute,
+                at_once=workers,
+                progress_bar=sys.stderr.isatty(),
+            )
         if failures:
             raise InputError(
                 f"{len(failures)} of {len(self.runs)} runs failed; the first: {failures[0]}"
@@ -386,53 +373,6 @@ class GridRuns:
     def store(self) -> Path:
         """The results store."""
         return self.folder / "results" if self.results is None else self.results
-
-    def row(self, spec: RunSpec) -> Path:
-        """The file of a run in the store."""
-        from mnmt_repro import results
-
-        return results.run_file(spec.corpus, spec.run_id, self.store)
-
-    @property
-    def seconds_per_cost(self) -> float:
-        """How long runs take, by those that are finished; see `runs.sweep.seconds_left`."""
-        from mnmt_repro.results import read_run
-
-        stored = [(spec, self.row(spec)) for spec in self.grid.runs]
-        return seconds_per_cost_of(
-            (spec, read_run(path)["run"]["wall_seconds"]) for spec, path in stored if path.exists()
-        )
-
-    def train(
-        self,
-        *,
-        workers: int = 1,
-        executor: ExecutorName = "local",
-        **how: Any,
-    ) -> list[str]:
-        """Train the runs that the store lacks.
-
-        Parameters
-        ----------
-        **how
-            `device`, `recompute` and `progress_bar` of `runs.sweep.sweep`, which also says what is
-            returned.
-        """
-        grid, alone = self.grid, workers == 1 and executor == "local"
-        grid.make_vocabulary()  # before the workers, who all need it
-        pool = InThisProcess() if alone else executor_of(executor, workers, self.folder)
-        with pool as at_work:
-            return train_missing(
-                grid.runs,
-                self.store,
-                among=grid.runs,
-                source=grid.source,
-                runs_folder=self.folder,
-                executor=at_work,
-                at_once=workers,
-                seconds_per_cost=self.seconds_per_cost,
-                **how,
-            )
 
     @property
     def losses(self) -> pd.DataFrame:
@@ -508,10 +448,6 @@ class GridRuns:
 def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
     """A file's content with paths from its folder, and the usual training filled in."""
     whole = dict(content)
-    for at, keys in (((), whole), (("training",), whole.get("training"))):
-        for name, instead in OF_COMMAND.items():
-            if isinstance(keys, dict) and name in keys:
-                raise FieldError((*at, name), f"is no key; {instead}")
     for name in ("data", "valid"):
         if isinstance(files := whole.get(name), dict):
             whole[name] = {pair: _from(folder, file) for pair, file in files.items()}

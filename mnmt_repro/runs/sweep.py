@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -45,11 +45,20 @@ DEFAULT_SECONDS_PER_COST = 7e-11
 the median of the stored runs."""
 
 
-def seconds_per_cost_of(finished: Iterable[tuple[RunSpec, float]]) -> float:
-    """Seconds a unit of `RunSpec.cost` takes, from pairs of a finished run and its seconds."""
-    pairs = list(finished)
-    cost = sum(spec.cost for spec, _ in pairs)
-    return sum(seconds for _, seconds in pairs) / cost if cost else DEFAULT_SECONDS_PER_COST
+def stored_runs(specs: Iterable[RunSpec], root: Path) -> dict[str, dict[str, Any]]:
+    """What a store says of those of `specs` that it holds, by run id."""
+    from mnmt_repro.results import read_run, run_file
+
+    paths = {spec.run_id: run_file(spec.corpus, spec.run_id, root) for spec in specs}
+    return {run_id: read_run(path)["run"] for run_id, path in paths.items() if path.exists()}
+
+
+def seconds_per_cost_of(specs: Iterable[RunSpec], stored: Mapping[str, Mapping[str, Any]]) -> float:
+    """Seconds a unit of `RunSpec.cost` takes, by those of `specs` that are `stored`."""
+    finished = [spec for spec in specs if spec.run_id in stored]
+    cost = sum(spec.cost for spec in finished)
+    seconds = sum(stored[spec.run_id]["wall_seconds"] for spec in finished)
+    return seconds / cost if cost else DEFAULT_SECONDS_PER_COST
 
 
 def seconds_left(tasks: Sequence[Task], seconds_per_cost: float) -> dict[str, float]:
@@ -174,6 +183,8 @@ ExecutorName = Literal["local", "submitit", "dask"]
 def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Executor]:
     """So many single-thread workers: of this machine, of Slurm by submitit, or of Dask.
 
+    A single worker of this machine is this process.
+
     Without Slurm, submitit starts processes of this machine. Dask's scheduler is the one that
     ``DASK_SCHEDULER_ADDRESS`` names, or a new one of this machine. All must see the same folders.
 
@@ -206,6 +217,8 @@ def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Exec
                 HandedOver(workers, partial(client.submit, pure=False)) as executor,
             ):
                 yield executor
+        elif workers == 1:
+            yield InThisProcess()
         else:
             with process_pool(workers) as executor:
                 yield executor
@@ -435,5 +448,6 @@ def train_missing(specs: Sequence[RunSpec], root: Path, **how: Any) -> list[str]
         is_done=lambda spec: run_file(spec.corpus, spec.run_id, root).exists(),
         store=partial(store_once, root=root),
         repeated=partial(keep_repeat, root=root, required=True),
+        seconds_per_cost=seconds_per_cost_of(specs, stored_runs(specs, root)),
         **how,
     )
