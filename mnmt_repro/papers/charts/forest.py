@@ -164,12 +164,12 @@ def of_claims(stored: pd.DataFrame, groups: Mapping[str, str], measure: str = ""
     measure
         Which one; by default that of each claim's effect.
     """
-    found = [
+    measures = [
         claim_measures(stored, claim, measure).assign(group=group, series="our runs")
         for claim, group in groups.items()
     ]
     columns = ["label", "group", "series", "value", "low", "high"]
-    return _labelled(pd.concat(found, ignore_index=True))[columns]
+    return _labelled(pd.concat(measures, ignore_index=True))[columns]
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:

@@ -18,8 +18,8 @@ from mnmt_repro.papers.claims.schema import Claim
 @cache
 def _measures() -> Mapping[str, Mapping[str, Any]]:
     path = resources.files("mnmt_repro.papers.charts") / "measures.yml"
-    found: Mapping[str, Mapping[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return found
+    measures: Mapping[str, Mapping[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return measures
 
 
 def _entry(measure: str) -> Mapping[str, Any]:
@@ -102,11 +102,11 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     numbers = [float(row[name]) for name in ("value", "low", "high")]
     if not all(map(math.isfinite, numbers)) or numbers[1] == numbers[2]:
         return written(measure, numbers[0], claim)
-    found = [_in_units(measure, each, claim) for each in numbers]
-    half = (found[2][0] - found[1][0]) / 2
+    shown = [_in_units(measure, each, claim) for each in numbers]
+    half = (shown[2][0] - shown[1][0]) / 2
     decimals = max(0, -math.floor(math.log10(half / 3.55))) if half < math.inf else 3
-    text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in found)
-    unit = found[0][2]
+    text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in shown)
+    unit = shown[0][2]
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
 

@@ -22,10 +22,10 @@ SAME = "same"
 
 def findings(paper: str) -> list[Mapping[str, Any]]:
     """Entries of Paper A or B: ``claims, found, agrees``."""
-    found: dict[str, list[Mapping[str, Any]]] = yaml.safe_load(
+    findings: dict[str, list[Mapping[str, Any]]] = yaml.safe_load(
         (PAPERS / "related.yml").read_text(encoding="utf-8")
     )
-    return found[paper]
+    return findings[paper]
 
 
 def findings_table(stored: pd.DataFrame, paper: str) -> str:

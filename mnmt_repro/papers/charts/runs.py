@@ -20,19 +20,19 @@ def small(value: float) -> str:
     return f"{value:+.1e}".replace("-", MINUS) if value else "0"
 
 
-def trust_chart(found: pd.DataFrame) -> alt.HConcatChart:
+def trust_chart(extrapolated: pd.DataFrame) -> alt.HConcatChart:
     """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
     panels = []
-    for pair, group in found.assign(predicted_fall=found["reached"] - found["predicted"]).groupby(
-        "pair"
-    ):
+    for pair, group in extrapolated.assign(
+        predicted_fall=extrapolated["reached"] - extrapolated["predicted"]
+    ).groupby("pair"):
         end = float(max(group["fall"].max(), group["predicted_fall"].max()))
         x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
         y = alt.Y("fall:Q", title="fall observed (nats per token)")
         dots = (
             alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
             .mark_point()
-            .encode(x, y, weight_color(list(found["p"])), tooltip=["p", "n"])
+            .encode(x, y, weight_color(list(extrapolated["p"])), tooltip=["p", "n"])
         )
         panel = (diagonal(x, y, (0, end)) + dots).properties(
             title=pair_name(str(pair)), width=220, height=220

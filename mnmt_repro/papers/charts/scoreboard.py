@@ -143,11 +143,11 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
 def _in_setting(stored: pd.DataFrame, claim: str, setting: str) -> pd.Series:
     """The stored effect of a claim in one of its settings."""
     effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
-    found = effects[effects["setting"] == setting]
-    if found.empty:
+    there = effects[effects["setting"] == setting]
+    if there.empty:
         names = ", ".join(effects["setting"])
         raise InputError(f"claim {claim} has no setting {setting!r}; there are {names}")
-    return found.iloc[0]
+    return there.iloc[0]
 
 
 def tally_line(stored: pd.DataFrame) -> Html:

@@ -32,11 +32,11 @@ def headline(stored: pd.DataFrame, claim: str) -> pd.Series:
     InputError
         When the claim has no stored verdict.
     """
-    found = headlines(stored)
-    found = found[found["claim"] == claim]
-    if found.empty:
+    rows = headlines(stored)
+    rows = rows[rows["claim"] == claim]
+    if rows.empty:
         raise InputError(f"claim {claim} has no stored verdict: run `mnmt-repro verify --write`")
-    return found.iloc[0]
+    return rows.iloc[0]
 
 
 def said(row: pd.Series) -> str:

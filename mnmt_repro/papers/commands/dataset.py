@@ -181,10 +181,10 @@ def _card(table: pd.DataFrame, **values: Any) -> str:
         parameters=("n_non_embedding", list),
         tokens=("target_tokens", list),
     )
-    found = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
-    found.filters["count"] = "{:,}".format
-    found.filters["span"] = _span
-    rendered = found.get_template(TEMPLATE.name)
+    environment = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
+    environment.filters["count"] = "{:,}".format
+    environment.filters["span"] = _span
+    rendered = environment.get_template(TEMPLATE.name)
     return rendered.render(table=table, grids=grids.to_dict("records"), **values)
 
 

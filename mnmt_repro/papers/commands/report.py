@@ -151,8 +151,8 @@ def papers(root: Path) -> list[dict[str, Any]]:
     import yaml
 
     text = (root / "CITATION.cff").read_text(encoding="utf-8")
-    found: list[dict[str, Any]] = yaml.safe_load(text)["references"]
-    return found
+    references: list[dict[str, Any]] = yaml.safe_load(text)["references"]
+    return references
 
 
 def environment() -> dict[str, str]:
@@ -197,11 +197,11 @@ def _hash(folder: Path, base: Path, pattern: str) -> dict[str, Any]:
     for name in sorted(names, key=str.encode):
         whole.update(f"{hashlib.sha256(names[name].read_bytes()).hexdigest()}  {name}\n".encode())
     where = folder.relative_to(base).as_posix()
-    found = f"find {where} -type f" + f" -name '{pattern}'" * (pattern != "*")
+    command = f"find {where} -type f" + f" -name '{pattern}'" * (pattern != "*")
     return {
         "files": len(names),
         "sha256": whole.hexdigest(),
-        "command": f"{found} | LC_ALL=C sort | xargs sha256sum | sha256sum",
+        "command": f"{command} | LC_ALL=C sort | xargs sha256sum | sha256sum",
     }
 
 
