@@ -90,7 +90,7 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, 'coefficients')}. α and L∞ trade off; β rises as the weight falls.",
+        caption=f"{label(grid, 'coefficients')}. Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which only β moves.",
         folded=folded,
     )
 

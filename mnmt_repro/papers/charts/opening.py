@@ -93,15 +93,16 @@ def three_lines(
     row, of = headline(stored, claim), claims_by_id()[claim]
     letter = claim[0]
     effect = f"{named(row['measure'], claim)}: {measured(row['measure'], row, claim)}"
-    if pd.isna(row["value"]):
-        effect = row["why"] or "no rows yet"
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
+    ours = f"{effect} ({where}, {row['seeds']:.0f} seeds)."
+    if pd.isna(row["value"]):
+        ours = f"Not measured yet: {row['why'] or 'no rows yet'} ({where})."
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
-        "We": typeset(f"{effect} ({where}, {row['seeds']:.0f} seeds)."),
+        "We": typeset(ours),
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())

@@ -136,6 +136,8 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
 
     if not exhibit.page:
         return f"Not re-made: {exhibit.reason}"
+    if not any(math.isfinite(headline(stored, name)["value"]) for name in exhibit.claims[:1]):
+        return "Not measured yet with the text per parameter that the rule asks for."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 

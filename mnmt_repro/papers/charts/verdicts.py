@@ -114,7 +114,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         return f"**{'High' if same else 'Medium'}**: robust ({seeds})."
     if row["robust"] == "no":
         return f"**Low**: not robust ({seeds})."
-    why = row["why"] or "nobody has tried another way to the weight"
+    why = row["why"] or "other ways of training are not stored"
     if claim.startswith("B") and not row["why"]:
         why = "old models differ" if row["seeds"] < 6 else "a plain difference"
         return f"**{'Low' if row['seeds'] < 6 else 'Medium'}**: {why} ({seeds})."

@@ -48,6 +48,10 @@ def mathjax_file() -> Path:
     return path
 
 
+_REPEATED = (' id="exercise-content"', ' id="solution-content"')
+"""Attributes that sphinx-exercise writes for every exercise of a page."""
+
+
 def write_assets(static: Path) -> None:
     """Write the files into the folder `static`, which is made if absent."""
     static.mkdir(parents=True, exist_ok=True)
@@ -62,6 +66,7 @@ def _configure(app: Sphinx, config: Config) -> None:
     config.mathjax_path = "mathjax.js"
     config.html_context.setdefault("default_mode", "auto")  # light or dark as the reader's system
     config.nb_ipywidgets_js = {}  # the scripts of widgets come from another host
+    config.html_search_scorer = str(resources.files("mnmt_repro.papers.pages") / "static/scorer.js")
 
 
 def _write(app: Sphinx) -> None:
@@ -80,14 +85,13 @@ def _drop_thebe(
     ]
 
 
-def _mend_citations(
+def _mend_body(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
-    """Take the role of a list from a bibliography: its entries have roles that no list may hold."""
-    if "body" in context:
-        context["body"] = context["body"].replace(
-            '<div role="list" class="citation-list">', "<div>"
-        )
+    """Take out a role that no list may have, and ids that each exercise repeats."""
+    for mark in (' role="list" class="citation-list"', *_REPEATED):
+        if "body" in context:
+            context["body"] = context["body"].replace(mark, "")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -95,7 +99,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", _configure, priority=900)
     app.connect("builder-inited", _write)
     app.connect("html-page-context", _drop_thebe)
-    app.connect("html-page-context", _mend_citations)
+    app.connect("html-page-context", _mend_body)
     app.add_css_file("mnmt.css")
     app.add_js_file("mnmt.js", loading_method="defer")
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
