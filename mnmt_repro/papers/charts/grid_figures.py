@@ -51,7 +51,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",
-        data=grid.points,
+        data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
         caption=f"{label(grid, kind)}. With {law}, R² is {r2:.3f} or more.",
         folded=folded,
@@ -90,7 +90,8 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, 'coefficients')}. Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which only β moves.",
+        caption=f"{label(grid, 'coefficients')}. Solid: each weight alone, where α, β and L∞ trade "
+        "off. Dashed: one law, in which only β moves.",
         folded=folded,
     )
 

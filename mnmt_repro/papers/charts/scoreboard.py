@@ -119,7 +119,8 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
         replace(each, text=claim)
         for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
     ]
-    evidence = headline(stored, exhibit.claims[0])["kind"] if exhibit.claims else "–"
+    named = _CLAIM.search(exhibit.answer) if exhibit.claims else None
+    evidence = _effect(stored, named[1], named[2])["kind"] if named else "–"
     ours = _answer(exhibit, stored)
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
@@ -128,11 +129,10 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
     """Our answer, with the measured effects that it names."""
 
     def number(name: re.Match[str]) -> str:
-        claim, setting = name[1], name[2]
-        row = headline(stored, claim) if setting is None else _in_setting(stored, claim, setting)
+        row = _effect(stored, name[1], name[2])
         if not math.isfinite(row["value"]):
             return "(not measured yet)"
-        return measured(row["measure"], row, claim)
+        return measured(row["measure"], row, name[1])
 
     if not exhibit.page:
         return f"Not re-made: {exhibit.reason}"
@@ -142,8 +142,10 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _in_setting(stored: pd.DataFrame, claim: str, setting: str) -> pd.Series:
-    """The stored effect of a claim in one of its settings."""
+def _effect(stored: pd.DataFrame, claim: str, setting: str | None) -> pd.Series:
+    """The stored effect of a claim, of its headline or in one of its settings."""
+    if setting is None:
+        return headline(stored, claim)
     effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
     there = effects[effects["setting"] == setting]
     if there.empty:
