@@ -7,7 +7,6 @@ import dataclasses
 import io
 import json
 import math
-import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from typing import (
     get_type_hints,
 )
 
-from mnmt_repro.atomic import write_bytes
+from mnmt_repro.atomic import probe, write_bytes
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.typed_config import FieldError, convert, setting
@@ -380,8 +379,11 @@ def check_folder(path: Path, flag: str) -> None:
     if not there.is_dir():
         above = f"cannot be written, since {there} " * (there != path)
         raise InputError(f"{flag} {path}: {above}is a file; name a folder")
-    if not os.access(there, os.W_OK):
-        raise InputError(f"{flag} {path}: cannot be written; name another folder")
+    try:
+        probe(there)  # as rows will be written
+    except OSError as error:
+        why = f"cannot be written ({error.strerror}); name another folder"
+        raise InputError(f"{flag} {path}: {why}") from error
 
 
 def write_output(path: Path, flag: str, text: str) -> None:
