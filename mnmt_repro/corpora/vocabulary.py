@@ -53,7 +53,8 @@ class VocabularyConfig:
         ids, the language tags and the 256 bytes.
     """
 
-    pieces: Count = required("size of the vocabulary")  # everything included
+    # Of everything: special ids, tags and bytes included.
+    pieces: Annotated[int, Range(1, 100_000_000)] = required("size of the vocabulary")
     languages: tuple[str, ...] = ()  # each gets a tag; sorted: their order has no effect
     temperature: Positive = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0
@@ -229,7 +230,10 @@ def train_vocabulary(
     sizes = np.array([len(source) for source, _ in text.values()], dtype=float)
     if not sizes.size or not sizes.min():
         raise InputError("a vocabulary needs at least one sentence of every pair")
-    share = sizes ** (1 / config.temperature)
+    with np.errstate(over="ignore"):
+        share = sizes ** (1 / config.temperature)
+    if not np.isfinite(share.sum()):
+        raise InputError(f"vocabulary temperature {config.temperature:g} is too low: raise it")
     wanted = np.minimum(sizes, config.sentences / 2 * share / share.sum()).astype(int)
     rng = np.random.default_rng(config.seed)
     lines: list[str] = []
