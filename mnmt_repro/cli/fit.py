@@ -217,6 +217,26 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return kept
 
 
+SMALLEST = 50
+"""Model size below which all sizes are taken for logarithms."""
+HIGHEST = 20.0
+"""Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
+
+
+def notes_on_units(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]:
+    """What to say of sizes and losses that look like something else."""
+    if frame[options.n_column].max() < SMALLEST:
+        yield (
+            f"all sizes are below {SMALLEST}: are they logarithms, or in millions? A law is of the "
+            "numbers of parameters"
+        )
+    if options.direction == "min" and frame[options.loss_column].max() > HIGHEST:
+        yield (
+            f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
+            "which are their natural logarithms"
+        )
+
+
 def notes_on_rows(
     frame: pd.DataFrame, options: TableOptions, extra: str | None = None
 ) -> list[str]:
@@ -495,7 +515,10 @@ def act(options: FitOptions) -> int:
 def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     """Fit the laws of a table, one a pair, and the notes on it that go to standard error."""
     frame = read_losses(options, data=data_of(options))
-    notes = notes_on_rows(frame, options, data_of(options))
+    notes = [
+        *notes_on_units(frame, options),
+        *notes_on_rows(frame, options, data_of(options)),
+    ]
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
-from mnmt_repro.cli.options import check_columns, read_table, write_output
+from mnmt_repro.cli.options import check_columns, read_table, write_table
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         with locked(path):  # another `evaluate` may add to it now
             table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
             both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
-            write_output(path, "--add-to", both.to_csv(index=False))
+            write_table(path, "--add-to", both)
     except OSError as error:
         raise InputError(f"--add-to {path}: cannot be locked: {error.strerror}") from error
 

@@ -7,6 +7,7 @@ import dataclasses
 import io
 import json
 import math
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -291,6 +292,9 @@ def check_columns(path: Path, there: Iterable[object], needed: Mapping[str, str]
             )
 
 
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
 def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table with a header line that holds the `needed` columns; every value stays text.
 
@@ -310,6 +314,9 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         text = packed.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
+    if bad := _NO_TEXT.search(text):  # it would end the process where a chart shows it
+        line = text.count("\n", 0, bad.start()) + 1
+        raise InputError(f"{path} line {line}: holds the character U+{ord(bad[0]):04X}; remove it")
     try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
@@ -401,6 +408,22 @@ def write_output(path: Path, flag: str, text: str) -> None:
     tell(f"wrote {path}")
 
 
+def write_table(path: Path, flag: str, table: pd.DataFrame) -> None:
+    """Write a table as CSV; see `write_output`.
+
+    Raises
+    ------
+    InputError
+        Also where a table program would run a cell as a formula.
+    """
+    for cell in table.select_dtypes(exclude="number").stack():
+        if re.match(r"[=@]|[+-](?!\.?\d[\d.eE+-]*$)", str(cell)):
+            raise InputError(
+                f"{flag} {path}: a table program would run {str(cell)!r} as a formula; rename it"
+            )
+    write_output(path, flag, table.to_csv(index=False))
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON; numbers that JSON cannot hold become null."""
     print(json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False))
@@ -438,8 +461,10 @@ def check_device(name: str) -> None:
         device = torch.device(name)
     except RuntimeError:
         raise InputError(f"--device {name}: no such device; give cpu, cuda, cuda:1, ...") from None
+    if device.type != "cuda":
+        raise InputError(f"--device {name}: is not supported; give cpu, cuda, cuda:1, ...")
     there = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= there:
+    if (device.index or 0) >= there:
         raise InputError(
             f"--device {name}: torch {torch.__version__} sees {there} CUDA device(s) here; "
             "leave the option out to use the processor"

@@ -13,6 +13,7 @@ from mnmt_repro.cli.fit import (
     fit_table,
     note_on_errors,
     notes_on_rows,
+    notes_on_units,
     read_losses,
 )
 from mnmt_repro.cli.options import (
@@ -21,7 +22,7 @@ from mnmt_repro.cli.options import (
     comma_list,
     named_numbers,
     print_json,
-    write_output,
+    write_table,
 )
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.typed_config import required, setting
@@ -83,7 +84,7 @@ def act(options: RecommendOptions) -> int:
         raise InputError("give one of --prefer, --floor and --equal-regret")
     check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
-    note(*notes_on_rows(frame, options))
+    note(*notes_on_units(frame, options), *notes_on_rows(frame, options))
     pairs = by_pair(frame)
     if len(pairs) < 2:
         raise InputError(
@@ -104,7 +105,7 @@ def act(options: RecommendOptions) -> int:
     note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, draws=500).rename(columns={"loss": options.loss_column})
-        write_output(options.frontier, "--frontier", curve.to_csv(index=False))
+        write_table(options.frontier, "--frontier", curve)
     law = next(iter(laws.values()))
     if options.json:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
