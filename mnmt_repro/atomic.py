@@ -89,13 +89,8 @@ def _lock(path: Path) -> int:
     """Open and lock a file; again, if another process has removed the file meanwhile."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        try:
+        with contextlib.suppress(FileNotFoundError):
             fcntl.flock(file, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(file), path.stat()):
                 return file
-            os.close(file)
-        except FileNotFoundError:
-            os.close(file)
-        except OSError as error:
-            os.close(file)
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        os.close(file)

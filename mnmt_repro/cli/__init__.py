@@ -107,10 +107,10 @@ def main(
         return 2
     except UnicodeEncodeError as error:
         character = ascii(error.object[error.start])
-        if "\ud800" <= error.object[error.start] <= "\udfff":
-            tell(f"a file name holds the byte {character}, which is not UTF-8; rename the file")
-        else:
-            tell(f"the output takes {error.encoding} only, not {character}; set PYTHONUTF8=1")
+        tell(
+            f"{character} cannot be written in {error.encoding}: rename the file whose name holds "
+            "it, or set PYTHONUTF8=1"
+        )
         return 2
     except RecursionError:
         tell("what was given is nested too deeply, or contains itself; write it without")

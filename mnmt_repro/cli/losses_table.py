@@ -80,13 +80,10 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         run_id=trained.folder.resolve().name,
         vocabulary_hash=trained.vocabulary.hash,
     )
-    try:
-        with locked(path):  # another `evaluate` may add to it now
-            table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
-            both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
-            write_table(path, "--add-to", both)
-    except OSError as error:
-        raise InputError(f"--add-to {path}: cannot be locked: {error.strerror}") from error
+    with locked(path):  # another `evaluate` may add to it now
+        table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
+        both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
+        write_table(path, "--add-to", both)
 
 
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:

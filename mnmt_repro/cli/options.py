@@ -440,9 +440,9 @@ def _plain(value: Any) -> Any:
 
 
 def check_count(count: int | None, flag: str, what: str) -> None:
-    """Refuse a number below 1; `what` says of what it is the number."""
-    if count is not None and count < 1:
-        raise InputError(f"{flag} {count}: give a number of {what}, 1 or more")
+    """Refuse a number below 1 or above 10,000; `what` says of what it is the number."""
+    if count is not None and not 1 <= count <= 10_000:
+        raise InputError(f"{flag} {count}: give a number of {what} from 1 to 10,000")
 
 
 def check_device(name: str) -> None:
@@ -459,10 +459,10 @@ def check_device(name: str) -> None:
 
     try:
         device = torch.device(name)
+        if device.type != "cuda":
+            raise RuntimeError
     except RuntimeError:
-        raise InputError(f"--device {name}: no such device; give cpu, cuda, cuda:1, ...") from None
-    if device.type != "cuda":
-        raise InputError(f"--device {name}: is not supported; give cpu, cuda, cuda:1, ...")
+        raise InputError(f"--device {name}: give cpu, cuda, cuda:1, ...") from None
     there = torch.cuda.device_count()
     if (device.index or 0) >= there:
         raise InputError(

@@ -13,7 +13,6 @@ from mnmt_repro.cli.fit import (
     fit_table,
     note_on_errors,
     notes_on_rows,
-    notes_on_units,
     read_losses,
 )
 from mnmt_repro.cli.options import (
@@ -84,7 +83,7 @@ def act(options: RecommendOptions) -> int:
         raise InputError("give one of --prefer, --floor and --equal-regret")
     check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
-    note(*notes_on_units(frame, options), *notes_on_rows(frame, options))
+    note(*notes_on_rows(frame, options))
     pairs = by_pair(frame)
     if len(pairs) < 2:
         raise InputError(

@@ -96,10 +96,7 @@ def act(options: RetrainOptions) -> int:
     check_device(options.device)
     specs = [spec for name in named for spec in _whole(known[name], known, points)]
     compared: list[Comparison] = []
-    with (
-        workers_asked_to_stop(options.runs) as stop,
-        process_pool(options.workers) as executor,
-    ):
+    with workers_asked_to_stop(options.runs) as stop, process_pool(options.workers) as executor:
         failures = sweep(
             specs,
             is_done=lambda spec: False,

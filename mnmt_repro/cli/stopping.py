@@ -14,13 +14,9 @@ from pathlib import Path
 @contextmanager
 def workers_asked_to_stop(folder: Path) -> Iterator[Callable[[], bool]]:
     """As `asked_to_stop`, also for other processes, which see it by a file in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
     flag = folder / f".stop.{secrets.token_hex(4)}"
-
-    def tell_workers() -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        flag.touch()
-
-    with asked_to_stop(tell_workers):
+    with asked_to_stop(flag.touch):
         try:
             yield flag.exists
         finally:

@@ -73,24 +73,18 @@ class Mixture:
         unknown = sorted(set(upsampling) - set(sizes))
         if unknown:
             raise InputError(f"up-sampling factor for {unknown[0]}, which is not in the mixture")
-        if not temperature > 0:
-            raise InputError(f"temperature must be above 0, got {temperature}")
+        if not temperature >= 0.05:  # below, powers of sizes overflow
+            raise InputError(f"temperature must be at least 0.05, got {temperature}")
         for pair, factor in upsampling.items():
-            if not factor > 0:
-                raise InputError(f"up-sampling factor of {pair} must be above 0, got {factor}")
-        try:
-            scaled = {
-                pair: (size * upsampling.get(pair, 1.0)) ** (1 / temperature)
-                for pair, size in sizes.items()
-            }
-            total = math.fsum(scaled.values())
-        except OverflowError:
-            total = math.inf
-        if total == math.inf:
-            raise InputError(
-                "the mixture has no weights, because its sizes overflow: raise the temperature "
-                f"({temperature:g}), or lower the up-sampling factors"
-            )
+            if not 0 < factor <= 1e6:
+                raise InputError(
+                    f"up-sampling factor of {pair} must be above 0 and at most 1e6, got {factor}"
+                )
+        scaled = {
+            pair: (size * upsampling.get(pair, 1.0)) ** (1 / temperature)
+            for pair, size in sizes.items()
+        }
+        total = math.fsum(scaled.values())
         if not total:
             raise InputError("no sentences in any pair of the mixture")
         return cls.of({pair: share / total for pair, share in scaled.items()})

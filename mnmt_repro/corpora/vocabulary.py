@@ -16,7 +16,7 @@ import numpy as np
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError, listed
-from mnmt_repro.typed_config import Count, Natural, Positive, Range, check, required, setting
+from mnmt_repro.typed_config import Count, Natural, Range, check, required, setting
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -56,7 +56,7 @@ class VocabularyConfig:
     # Of everything: special ids, tags and bytes included.
     pieces: Annotated[int, Range(1, 100_000_000)] = required("size of the vocabulary")
     languages: tuple[str, ...] = ()  # each gets a tag; sorted: their order has no effect
-    temperature: Positive = setting(
+    temperature: Annotated[float, Range(0.05)] = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0
     )  # Paper B: 2
     character_coverage: Annotated[float, Range(0, 1, above=True)] = setting(
@@ -230,10 +230,7 @@ def train_vocabulary(
     sizes = np.array([len(source) for source, _ in text.values()], dtype=float)
     if not sizes.size or not sizes.min():
         raise InputError("a vocabulary needs at least one sentence of every pair")
-    with np.errstate(over="ignore"):
-        share = sizes ** (1 / config.temperature)
-    if not np.isfinite(share.sum()):
-        raise InputError(f"vocabulary temperature {config.temperature:g} is too low: raise it")
+    share = sizes ** (1 / config.temperature)
     wanted = np.minimum(sizes, config.sentences / 2 * share / share.sum()).astype(int)
     rng = np.random.default_rng(config.seed)
     lines: list[str] = []
