@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import stat
@@ -53,4 +54,43 @@ def write_new(path: Path, content: bytes) -> bool:
             os.link(part, path)  # fails when the name is taken; a rename would replace it
         except FileExistsError:
             return False
+        except OSError:  # this file system has no hard links
+            with locked(path):
+                if path.exists():
+                    return False
+                part.rename(path)
     return True
+
+
+def probe(folder: Path) -> None:
+    """Write a file into a folder as `write_new` does, and remove it; `OSError` where that fails."""
+    path = folder / f".probe.{secrets.token_hex(4)}"
+    write_new(path, b"")
+    path.unlink()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, when all other processes have let go of it.
+
+    The lock is a file beside `path`, which is removed at the end.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.lock")
+    lock = _lock(beside)
+    try:
+        yield
+    finally:
+        beside.unlink()
+        os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Open and lock a file; again, if another process has removed the file meanwhile."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        with contextlib.suppress(FileNotFoundError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(file), path.stat()):
+                return file
+        os.close(file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 
@@ -18,7 +19,19 @@ class InputError(ValueError):
 def tell(*lines: str) -> None:
     """Print lines to standard error, each under the name of the program."""
     for line in lines:
-        print(f"mnmt-repro: {line}", file=sys.stderr)
+        print(f"mnmt-repro: {printable(line)}", file=sys.stderr)
+
+
+def printable(text: str) -> str:
+    r"""Text in which characters that a terminal obeys, or that hide others, are escaped.
+
+    >>> printable("a\x1b[2J\u202eb")
+    'a\\x1b[2J\\u202eb'
+    """
+    return "".join(
+        repr(each)[1:-1] if unicodedata.category(each) in ("Cc", "Cf") and each != "\n" else each
+        for each in text
+    )
 
 
 def note(*notes: str) -> None:

@@ -9,6 +9,7 @@ from torch import Tensor
 from mnmt_repro.architecture import SLICE_TOKENS
 from mnmt_repro.corpora.batches import EncodedPair, evaluation_batches
 from mnmt_repro.corpora.vocabulary import PAD
+from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 
 
@@ -39,6 +40,21 @@ def sentence_losses(
         nats[rows] = summed.index_add_(0, owner, losses.double()).cpu().numpy()
     model.train(was_training)
     return nats, pair.target.lengths - 1
+
+
+def check_finite(losses: np.ndarray | float, where: str) -> None:
+    """Refuse losses that are not numbers: no table may hold them, and no test would notice.
+
+    Raises
+    ------
+    InputError
+        With `where`, which names the model or the direction.
+    """
+    if not np.isfinite(losses).all():
+        raise InputError(
+            f"{where}: the loss is not a number, because the model's weights overflow; choose an "
+            "earlier checkpoint, or train again with a lower learning rate"
+        )
 
 
 def _token_losses(hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:

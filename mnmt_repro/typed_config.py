@@ -135,6 +135,10 @@ class FieldError(InputError):
         self.at, self.why = at, why
         super().__init__(f"{place(at)}: {why}" if at else why)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As pickle makes it again in another process."""
+        return type(self), (self.at, self.why)
+
 
 def place(at: tuple[str | int, ...]) -> str:
     """The way to a field, for people.

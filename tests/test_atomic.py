@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
 import pytest
 
-from mnmt_repro.atomic import write_bytes, write_new, write_with
+from mnmt_repro.atomic import locked, write_bytes, write_new, write_with
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -47,3 +48,32 @@ def test_a_taken_name_is_left_alone(tmp_path: Path) -> None:
     assert write_new(tmp_path / "file", b"first")
     assert not write_new(tmp_path / "file", b"second")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": b"first"}
+
+
+def test_without_hard_links_a_file_is_still_written_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with ThreadPoolExecutor(8) as threads:
+        contents = [b"%d" % i for i in range(8)]
+        written = list(threads.map(lambda each: write_new(tmp_path / "file", each), contents))
+    assert written.count(True) == 1
+    first = contents[written.index(True)]
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": first}
+
+
+def test_a_locked_file_loses_no_change(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+
+    def add(line: int) -> None:
+        with locked(path):
+            before = path.read_text() if path.exists() else ""
+            write_bytes(path, f"{before}{line}\n".encode())
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(add, range(40)))
+    assert sorted(map(int, path.read_text().split())) == list(range(40))
+    assert [each.name for each in tmp_path.iterdir()] == ["table"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from corpus_cards import small_card
 
-from mnmt_repro.corpora import registry
+from mnmt_repro.corpora import registry, textfile
 from mnmt_repro.corpora.bitext import load_split, load_test_set, parse_spec, read_bitext
 from mnmt_repro.corpora.formats import (
     Bitext,
@@ -55,6 +55,17 @@ def test_packed_files_of_several_parts_are_read_to_the_end(tmp_path: Path) -> No
     assert read_lines(put(tmp_path / "a.xz", padded)) == ["eins", "zwei"]
     both = gzip.compress(one) + gzip.compress(two)
     assert read_lines(put(tmp_path / "a.gz", both)) == ["eins", "zwei"]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".xz"])
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / f"a{ending}", PACKERS[ending](bytes(100_000)))
+    assert len(read_lines(put(tmp_path / f"b{ending}", PACKERS[ending](100_000 * b"\n")))) == 10**5
+    monkeypatch.setattr(textfile, "SMALL", 1000)
+    with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+        read_lines(path)
 
 
 @pytest.mark.parametrize("ending", [".gz", ".xz"])

@@ -22,6 +22,7 @@ from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli.fit import FORMULA, LABELS
+from mnmt_repro.cli.options import write_table
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
@@ -460,6 +461,7 @@ def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, optio
         ("# made today\nn,loss\n1,3\n", "a comment above the header?"),
         ("n,bleu\n1,3\n", "no column 'loss'; name yours with --loss-column; there are n, bleu"),
         ("n,loss,größe\n1,2,3\n", "is not in UTF-8"),
+        ("n,loss,pair\n1,2,a\x1b\n", "line 2: holds the character U+001B"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(content: str, words: str, capsys) -> None:
@@ -523,6 +525,32 @@ def notes(table: pd.DataFrame, capsys) -> str:
     table.to_csv("l.csv", index=False)
     main(["fit", "l.csv"])
     return capsys.readouterr().err
+
+
+def test_sizes_and_losses_that_look_like_something_else_are_told(capsys) -> None:
+    table = law_table("eng-deu")
+    assert notes(table, capsys) == ""
+    assert "below 50: are they log" in notes(table.assign(n=np.log10(table["n"])), capsys)
+    assert "perplexities?" in notes(table.assign(loss=np.exp(table["loss"])), capsys)
+
+
+def test_what_would_be_a_traceback_is_one_line(monkeypatch, capsys) -> None:
+    Path("grid.yml").write_text("sizes: " + 3000 * "[" + 3000 * "]")
+    fails(["sweep", "grid.yml", "--dry-run"], capsys, "nested too deeply, or contains itself")
+    fails(["fit", "\x1b[2J\u202e.csv"], capsys, r"\x1b[2J\u202e.csv: no such file")
+    law_table("eng-deu").assign(pair="größe").to_csv("l.csv", index=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+        assert main(["fit", "l.csv"]) == 2
+    assert "'\\xf6' cannot be written in ascii" in capsys.readouterr().err
+
+
+def test_no_cell_of_a_table_becomes_a_formula(capsys) -> None:
+    table = pd.DataFrame({"pair": ["-1.5e-3", '=HYPERLINK("x")'], "loss": [-1.0, 2.0]})
+    with pytest.raises(InputError, match="would run '=HYPERLINK"):
+        write_table(Path("new.csv"), "--frontier", table)
+    write_table(Path("new.csv"), "--frontier", table[:1])
+    assert pd.read_csv("new.csv")["loss"].tolist() == [-1.0]
 
 
 def test_rows_of_one_cell_that_are_no_seeds_are_told(capsys) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import main
 from mnmt_repro.evaluation.significance import paired_t_test
+from mnmt_repro.training.checkpoint import TensorFile, write_tensors
 
 CONLANG = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
 BITEXT = ["--data", "eng-deu=talks.tsv", "--data", "eng-nld=talks.nl.tsv", "--tags", "both"]
@@ -125,3 +127,23 @@ def test_models_of_other_generated_languages_are_refused(capsys) -> None:
     capsys.readouterr()
     fails(["compare", "short", "related"], capsys, "not of the same generated languages")
     assert math.isfinite(rows_of(["related", "related", "--limit", "5"], capsys)[0]["model"])
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("embedding", math.nan, "last.safetensors: the weight embedding.weight holds NaN"),
+        ("output", 3e38, "broken, src-aaa: the loss is not a number"),
+    ],
+)
+def test_a_model_that_gives_no_numbers_is_refused(
+    name: str, value: float, message: str, capsys
+) -> None:
+    shutil.copytree("short", "broken", dirs_exist_ok=True)
+    file = TensorFile("short/last.safetensors")
+    tensors = {name: tensor.clone() for name, tensor in file.read().items()}
+    tensors[f"model.{name}.weight"][5] = value
+    write_tensors(Path("broken/last.safetensors"), tensors, file.metadata)
+    fails(["compare", "short", "broken", "--limit", "5"], capsys, message)
+    add = ["--limit", "5", "--add-to", "losses.csv"]
+    fails(["evaluate", "broken", *add], capsys, message)

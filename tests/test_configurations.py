@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from types import UnionType
@@ -16,7 +17,7 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig
 from mnmt_repro.training.config import usual_training
-from mnmt_repro.typed_config import Range
+from mnmt_repro.typed_config import FieldError, Range
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
 
 CONFIGURATIONS = (
@@ -65,3 +66,8 @@ def test_a_field_refuses_what_its_type_does_not_allow(config: Any, name: str, hi
     for value in refused(hint):
         with pytest.raises(InputError, match=name):
             replace(config, **{name: value})
+
+
+def test_a_mistake_in_a_field_can_be_sent_from_a_worker() -> None:
+    error = pickle.loads(pickle.dumps(FieldError(("sizes", 1), "is missing")))
+    assert (str(error), error.at) == ("sizes[1]: is missing", ("sizes", 1))

@@ -79,7 +79,9 @@ def test_scores_by_domain_equal_a_count_by_hand() -> None:
             "sentences": len(rows),
         }
 
-    found = list(score(model, TestSet(name="own", text=text, domains=domains, shared=("a", "c"))))
+    found = list(
+        score(model, TestSet(name="own", text=text, domains=domains, shared=("a", "c")), "")
+    )
     assert found == [
         {"test_set": "own", "domain": "all", **by_hand("abc")},
         {"test_set": "own", "domain": "a", **by_hand("a")},
@@ -87,7 +89,7 @@ def test_scores_by_domain_equal_a_count_by_hand() -> None:
         {"test_set": "own", "domain": "c", **by_hand("c")},
         {"test_set": "shared", "domain": "all", **by_hand("ac")},
     ]
-    plain = list(score(model, TestSet(name="news", text=text)))
+    plain = list(score(model, TestSet(name="news", text=text), ""))
     assert [(row["test_set"], row["domain"]) for row in plain] == [("news", "all")]
 
 

@@ -53,7 +53,9 @@ def test_upsampling_acts_on_sizes_before_ratios_and_temperature() -> None:
     [
         ({"upsampling": {"eng-fra": 2.0}}, "eng-fra, which is not in the mixture"),
         ({"upsampling": {"eng-deu": 0.0}}, "factor of eng-deu must be above 0"),
-        ({"temperature": 0.0}, "temperature must be above 0"),
+        ({"temperature": 0.0}, "temperature must be at least 0.05"),
+        ({"temperature": math.nan}, "temperature must be at least 0.05, got nan"),
+        ({"upsampling": {"eng-deu": 1e300}}, "must be above 0 and at most 1e6"),
     ],
 )
 def test_impossible_sampling_is_refused(options: dict, message: str) -> None:

@@ -37,6 +37,7 @@ from mnmt_repro.runs.sweep import (
     store_once,
     sweep,
 )
+from mnmt_repro.training.checkpoint import read_progress
 
 
 def grid(steps: int | None = None) -> list[RunSpec]:
@@ -244,7 +245,8 @@ def wait(file):
 
 
 if __name__ == "__main__":
-    process_pool(1).submit(wait, sys.argv[1]).result()
+    with process_pool(1) as pool:
+        pool.submit(wait, sys.argv[1]).result()
 """
 
 
@@ -261,6 +263,33 @@ def test_a_worker_ends_with_the_sweep_that_would_store_its_run(tmp_path: Path) -
     while not (gone := _has_ended(state)) and time.monotonic() < end:
         time.sleep(0.05)
     assert gone
+
+
+GRID = """\
+conlang: {concepts: 8, syllables: 6}
+pairs: [src-aaa]
+sizes: [8, 12, 16]
+training: {steps: 1000000, batch_tokens: 64}
+"""
+
+
+def test_a_sweep_that_is_asked_to_stop_saves_its_runs(tmp_path: Path) -> None:
+    (tmp_path / "grid.yml").write_text(GRID)
+    command = [sys.executable, "-m", "mnmt_repro", "sweep", "grid.yml", "--workers", "2"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True
+    ) as parent:
+        while len(list(tmp_path.glob("runs/*/run.json"))) < 2:
+            assert parent.poll() is None
+            time.sleep(0.05)
+        os.killpg(parent.pid, signal.SIGTERM)
+        message = parent.communicate(timeout=300)[1]
+    assert parent.returncode == 130
+    assert "stopping after this step" in message
+    assert "runs: stopped, and saved; the same command goes on from there" in message
+    saved = list(tmp_path.glob("runs/*/last.safetensors"))
+    assert len(saved) == 2 and all(read_progress(each).step > 0 for each in saved)
+    assert not list(tmp_path.glob("runs/.stop*"))
 
 
 def _has_ended(state: Path) -> bool:

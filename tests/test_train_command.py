@@ -256,7 +256,7 @@ def test_a_model_without_a_checkpoint_yet(capsys) -> None:
 
 
 def test_devices_that_are_not_here(capsys) -> None:
-    for name in ("foo", "cuda:77"):
+    for name in ("foo", "cuda:77", "mps", "cpu:0"):
         with pytest.raises(InputError, match=f"--device {name}: "):
             check_device(name)
         fails([*OWN, "--data", "eng-fra=absent.tsv", "--device", name], capsys, f"--device {name}")

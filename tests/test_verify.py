@@ -39,8 +39,9 @@ from mnmt_repro.papers.claims.judging import EFFECTS
 from mnmt_repro.papers.claims.report import COLUMNS, headlines, write_stored
 from mnmt_repro.papers.claims.schema import ALL, EXHIBITS_FILE
 from mnmt_repro.papers.commands.report import with_stored_order
-from mnmt_repro.papers.commands.verify import PASSED, REMEDY
+from mnmt_repro.papers.commands.verify import PASSED, REMEDY, changed_files
 from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.repository import git
 
 WAYS = {name: setting(name) for name in ("half", "text-matched")}
 CLAIM = made_claim(
@@ -55,6 +56,20 @@ EFFECT = (4.0, 3.5, 4.51234567)
 def effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EFFECTS, "made", mean_loss)
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+
+
+def test_a_row_that_no_claim_reads_cannot_change_unseen(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    for name in ("same", "changed", "removed"):
+        (tmp_path / "store" / name).write_text("1")
+    assert changed_files(tmp_path / "store") == []  # without git, nothing is known
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for arguments in (("init",), ("add", "."), (*who, "commit", "-m", "rows")):
+        git(tmp_path, *arguments)
+    (tmp_path / "store" / "changed").write_text("2")
+    (tmp_path / "store" / "removed").unlink()
+    (tmp_path / "store" / "new").write_text("3")
+    assert changed_files(tmp_path / "store") == ["changed", "removed"]
 
 
 # --- the table ---------------------------------------------------------------------------------

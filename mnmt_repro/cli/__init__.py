@@ -105,6 +105,19 @@ def main(
     except InputError as error:
         tell(" ".join(str(error).split()))
         return 2
+    except UnicodeEncodeError as error:
+        character = ascii(error.object[error.start])
+        tell(
+            f"{character} cannot be written in {error.encoding}: rename the file whose name holds "
+            "it, or set PYTHONUTF8=1"
+        )
+        return 2
+    except RecursionError:
+        tell("what was given is nested too deeply, or contains itself; write it without")
+        return 2
+    except MemoryError:
+        tell(f"there is not enough memory; give smaller numbers or less text{then}")
+        return 1
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if missing not in TRAIN_TIER:

@@ -137,7 +137,7 @@ def _losses(
     from mnmt_repro.corpora.encoding import encode
     from mnmt_repro.corpora.vocabulary import UNK
     from mnmt_repro.evaluation.significance import bootstrap_gaps
-    from mnmt_repro.scoring import sentence_losses
+    from mnmt_repro.scoring import check_finite, sentence_losses
 
     nats, tokens = [], np.zeros(0)
     for each in (baseline, model):
@@ -149,6 +149,7 @@ def _losses(
                 f"{name}; <unk> is cheap, so its loss looks too good"
             )
         losses, tokens = sentence_losses(each.model, encoded)
+        check_finite(losses, f"{each.folder}, {text.pair}")
         nats.append(losses)
     same = baseline.vocabulary.hash == model.vocabulary.hash
     ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too

@@ -88,7 +88,7 @@ def _scores(
     outputs = None
     if options.decode:
         outputs = options.translations(trained, text.source, text.pair)
-    for row in score(trained.model, test):
+    for row in score(trained.model, test, f"{trained.folder}, {text.pair}"):
         if outputs is not None:
             chosen = np.flatnonzero(test.selections[row["test_set"], row["domain"]])
             row |= scores(

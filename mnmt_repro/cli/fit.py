@@ -217,10 +217,30 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     return kept
 
 
+SMALLEST = 50
+"""Model size below which all sizes are taken for logarithms."""
+HIGHEST = 20.0
+"""Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
+
+
+def _notes_on_units(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]:
+    """What to say of sizes and losses that look like something else."""
+    if frame[options.n_column].max() < SMALLEST:
+        yield (
+            f"all sizes are below {SMALLEST}: are they logarithms, or in millions? A law is of the "
+            "numbers of parameters"
+        )
+    if options.direction == "min" and frame[options.loss_column].max() > HIGHEST:
+        yield (
+            f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
+            "which are their natural logarithms"
+        )
+
+
 def notes_on_rows(
     frame: pd.DataFrame, options: TableOptions, extra: str | None = None
 ) -> list[str]:
-    """What to say of rows that share a cell (pair, weight, size, data), and a weight that harms.
+    """What to say of odd units, rows that share a cell (pair, weight, size, data), and harm.
 
     Parameters
     ----------
@@ -239,16 +259,17 @@ def notes_on_rows(
     others = [c for c in others if not is_measurement(frame[c])]
     differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
     lacking = [name for name in names if name not in known]
+    notes = list(_notes_on_units(frame, options))
     if lacking and len(several):
         each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
         apart = f" and differ in {', '.join(differing)}" if differing else ""
         flags = ", ".join(NAMED_BY[name] for name in lacking)
         return [
+            *notes,
             f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
             f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
-            f"{flags}, or the run of each row with --groups"
+            f"{flags}, or the run of each row with --groups",
         ]
-    notes = []
     if (copies := frame.duplicated()).any():
         line = "" if options.file.is_dir() else f" (first: line {frame.index[copies][0] + 2})"
         notes.append(

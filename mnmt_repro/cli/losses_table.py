@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
-from mnmt_repro.cli.options import check_columns, read_table, write_output
+from mnmt_repro.atomic import locked
+from mnmt_repro.cli.options import check_columns, read_table, write_table
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
     """
     n = parameter_counts(trained.model.config)["non_embedding"]
     rows = pd.DataFrame(scores).query("domain == 'all'")
-    table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
     new = rows.assign(
         n=n,
         p=["" if trained.any_pair else trained.weights.get(pair, 0.0) for pair in rows["pair"]],
@@ -80,8 +80,10 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         run_id=trained.folder.resolve().name,
         vocabulary_hash=trained.vocabulary.hash,
     )
-    both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
-    write_output(path, "--add-to", both.to_csv(index=False))
+    with locked(path):  # another `evaluate` may add to it now
+        table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
+        both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
+        write_table(path, "--add-to", both)
 
 
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:

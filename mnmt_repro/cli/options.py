@@ -7,7 +7,7 @@ import dataclasses
 import io
 import json
 import math
-import os
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from typing import (
     get_type_hints,
 )
 
-from mnmt_repro.atomic import write_bytes
+from mnmt_repro.atomic import probe, write_bytes
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.typed_config import FieldError, convert, setting
@@ -292,6 +292,9 @@ def check_columns(path: Path, there: Iterable[object], needed: Mapping[str, str]
             )
 
 
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
 def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table with a header line that holds the `needed` columns; every value stays text.
 
@@ -311,6 +314,9 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         text = packed.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not in UTF-8; save it as CSV in UTF-8") from error
+    if bad := _NO_TEXT.search(text):  # it would end the process where a chart shows it
+        line = text.count("\n", 0, bad.start()) + 1
+        raise InputError(f"{path} line {line}: holds the character U+{ord(bad[0]):04X}; remove it")
     try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
@@ -380,8 +386,11 @@ def check_folder(path: Path, flag: str) -> None:
     if not there.is_dir():
         above = f"cannot be written, since {there} " * (there != path)
         raise InputError(f"{flag} {path}: {above}is a file; name a folder")
-    if not os.access(there, os.W_OK):
-        raise InputError(f"{flag} {path}: cannot be written; name another folder")
+    try:
+        probe(there)  # as rows will be written
+    except OSError as error:
+        why = f"cannot be written ({error.strerror}); name another folder"
+        raise InputError(f"{flag} {path}: {why}") from error
 
 
 def write_output(path: Path, flag: str, text: str) -> None:
@@ -397,6 +406,22 @@ def write_output(path: Path, flag: str, text: str) -> None:
     except OSError as error:
         raise InputError(f"{flag} {path}: cannot be written: {error.strerror}") from error
     tell(f"wrote {path}")
+
+
+def write_table(path: Path, flag: str, table: pd.DataFrame) -> None:
+    """Write a table as CSV; see `write_output`.
+
+    Raises
+    ------
+    InputError
+        Also where a table program would run a cell as a formula.
+    """
+    for cell in table.select_dtypes(exclude="number").stack():
+        if re.match(r"[=@]|[+-](?!\.?\d[\d.eE+-]*$)", str(cell)):
+            raise InputError(
+                f"{flag} {path}: a table program would run {str(cell)!r} as a formula; rename it"
+            )
+    write_output(path, flag, table.to_csv(index=False))
 
 
 def print_json(value: Any) -> None:
@@ -415,9 +440,9 @@ def _plain(value: Any) -> Any:
 
 
 def check_count(count: int | None, flag: str, what: str) -> None:
-    """Refuse a number below 1; `what` says of what it is the number."""
-    if count is not None and count < 1:
-        raise InputError(f"{flag} {count}: give a number of {what}, 1 or more")
+    """Refuse a number below 1 or above 10,000; `what` says of what it is the number."""
+    if count is not None and not 1 <= count <= 10_000:
+        raise InputError(f"{flag} {count}: give a number of {what} from 1 to 10,000")
 
 
 def check_device(name: str) -> None:
@@ -434,10 +459,12 @@ def check_device(name: str) -> None:
 
     try:
         device = torch.device(name)
+        if device.type != "cuda":
+            raise RuntimeError
     except RuntimeError:
-        raise InputError(f"--device {name}: no such device; give cpu, cuda, cuda:1, ...") from None
+        raise InputError(f"--device {name}: give cpu, cuda, cuda:1, ...") from None
     there = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= there:
+    if (device.index or 0) >= there:
         raise InputError(
             f"--device {name}: torch {torch.__version__} sees {there} CUDA device(s) here; "
             "leave the option out to use the processor"

@@ -21,7 +21,7 @@ from mnmt_repro.cli.options import (
     comma_list,
     named_numbers,
     print_json,
-    write_output,
+    write_table,
 )
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.typed_config import required, setting
@@ -104,7 +104,7 @@ def act(options: RecommendOptions) -> int:
     note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, draws=500).rename(columns={"loss": options.loss_column})
-        write_output(options.frontier, "--frontier", curve.to_csv(index=False))
+        write_table(options.frontier, "--frontier", curve)
     law = next(iter(laws.values()))
     if options.json:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import check_device
+from mnmt_repro.cli.stopping import workers_asked_to_stop
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
@@ -95,7 +96,7 @@ def act(options: RetrainOptions) -> int:
     check_device(options.device)
     specs = [spec for name in named for spec in _whole(known[name], known, points)]
     compared: list[Comparison] = []
-    with process_pool(options.workers) as executor:
+    with workers_asked_to_stop(options.runs) as stop, process_pool(options.workers) as executor:
         failures = sweep(
             specs,
             is_done=lambda spec: False,
@@ -107,7 +108,11 @@ def act(options: RetrainOptions) -> int:
             executor=executor,
             device=options.device,
             at_once=options.workers,
+            stop=stop,
         )
+        if stop():
+            tell(f"{options.runs}: stopped, and saved; the same command goes on from there")
+            return 130
     return 1 if failures or not all(comparison.reproduced for comparison in compared) else 0
 
 

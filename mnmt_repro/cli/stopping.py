@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Whether Ctrl-C or SIGTERM has come; a second one interrupts at once."""
+def workers_asked_to_stop(folder: Path) -> Iterator[Callable[[], bool]]:
+    """As `asked_to_stop`, also for other processes, which see it by a file in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    flag = folder / f".stop.{secrets.token_hex(4)}"
+    with asked_to_stop(flag.touch):
+        try:
+            yield flag.exists
+        finally:
+            flag.unlink(missing_ok=True)
+
+
+@contextmanager
+def asked_to_stop(then: Callable[[], object] = lambda: None) -> Iterator[Callable[[], bool]]:
+    """Whether Ctrl-C or SIGTERM has come; a second one interrupts at once.
+
+    Parameters
+    ----------
+    then
+        Called when the first one comes.
+    """
     asked = threading.Event()
 
     def note(*_: object) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
+        then()
         os.write(2, b"\nmnmt-repro: stopping after this step; once more to stop at once\n")
 
     if threading.current_thread() is not threading.main_thread():  # signals go to that one

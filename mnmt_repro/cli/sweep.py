@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import check_device, check_folder
+from mnmt_repro.cli.stopping import workers_asked_to_stop
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError, note
+from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.typed_config import Count, Few, required, setting
 
@@ -150,7 +151,10 @@ def _train(
     _announce(options, specs, store, names)
     if options.dry_run:
         return 0
-    with executor_of(options.executor, options.workers, options.runs) as executor:
+    with (
+        workers_asked_to_stop(options.runs) as stop,
+        executor_of(options.executor, options.workers, options.runs) as executor,
+    ):
         failures = train_missing(
             specs,
             store,
@@ -159,8 +163,12 @@ def _train(
             device=options.device,
             recompute=options.recompute,
             at_once=options.workers,
+            stop=stop,
             **which,
         )
+        if stop():
+            tell(f"{options.runs}: stopped, and saved; the same command goes on from there")
+            return 130
     return 1 if failures else 0
 
 

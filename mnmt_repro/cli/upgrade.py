@@ -223,13 +223,15 @@ def _losses(
 ) -> dict[str, float | None]:
     """Nats a target token on each text; None where the vocabulary lacks a tag that it needs."""
     from mnmt_repro.corpora.encoding import encode, tag_ids
-    from mnmt_repro.scoring import cross_entropy
+    from mnmt_repro.scoring import check_finite, cross_entropy
 
     losses: dict[str, float | None] = dict.fromkeys(texts)
     for pair, text in texts.items():
         with contextlib.suppress(InputError):
             tag_ids(vocabulary, pair, tags)
             losses[pair] = cross_entropy(model, encode(text, vocabulary, tags))
+        if (loss := losses[pair]) is not None:
+            check_finite(loss, pair)
     return losses
 
 
@@ -308,10 +310,11 @@ def _read_old(options: UpgradeOptions) -> _Old:
 def _import(options: UpgradeOptions) -> _Old:
     """A Hugging Face model, which does not say what it was trained on, or how."""
     from mnmt_repro.interchange import read_folder
-    from mnmt_repro.training.checkpoint import Checkpoint
+    from mnmt_repro.training.checkpoint import Checkpoint, check_numbers
     from mnmt_repro.training.config import TrainingConfig
 
     imported = read_folder(options.source)
+    check_numbers(imported.weights, str(options.source))
     training = TrainingConfig(
         learning_rate=1e-4,
         warmup_steps=400,

@@ -73,11 +73,13 @@ class Mixture:
         unknown = sorted(set(upsampling) - set(sizes))
         if unknown:
             raise InputError(f"up-sampling factor for {unknown[0]}, which is not in the mixture")
-        if temperature <= 0:
-            raise InputError(f"temperature must be above 0, got {temperature}")
+        if not temperature >= 0.05:  # below, powers of sizes overflow
+            raise InputError(f"temperature must be at least 0.05, got {temperature}")
         for pair, factor in upsampling.items():
-            if factor <= 0:
-                raise InputError(f"up-sampling factor of {pair} must be above 0, got {factor}")
+            if not 0 < factor <= 1e6:
+                raise InputError(
+                    f"up-sampling factor of {pair} must be above 0 and at most 1e6, got {factor}"
+                )
         scaled = {
             pair: (size * upsampling.get(pair, 1.0)) ** (1 / temperature)
             for pair, size in sizes.items()

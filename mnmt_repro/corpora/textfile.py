@@ -6,15 +6,17 @@ before its first line is handed out, so a file that is cut short gives one error
 
 from __future__ import annotations
 
-import gzip
 import lzma
 import zlib
 from pathlib import Path
+from typing import Any
 
 from mnmt_repro.errors import InputError
 
 _XZ = b"\xfd7zXZ\x00"
 _GZIP = b"\x1f\x8b"
+SMALL, TIMES = 2**26, 100
+"""Bytes that any file may unpack to, and times its own size that a larger one may."""
 _UNREADABLE = {
     b"BZh": "bzip2",
     b"PK\x03\x04": "zip",
@@ -24,18 +26,28 @@ _UNREADABLE = {
 }
 
 
-def _unpack_xz(packed: bytes) -> bytes:
-    """Unpack every stream of an xz file; unlike `lzma.decompress`, no trailing byte is ignored."""
-    parts = []
-    rest = packed
-    while True:
-        stream = lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
-        parts.append(stream.decompress(rest))
+def _unpack(packed: bytes) -> bytes:
+    """Unpack every stream of an xz or gzip file; no trailing byte is ignored.
+
+    Raises
+    ------
+    OverflowError
+        When there is more than text packs.
+    """
+    left, parts, rest = max(SMALL, TIMES * len(packed)), [], packed
+    while rest:
+        if packed.startswith(_XZ):
+            stream: Any = lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
+        else:
+            stream = zlib.decompressobj(wbits=31)
+        parts.append(stream.decompress(rest, left))
+        left -= len(parts[-1])
+        if not left:
+            raise OverflowError
         if not stream.eof:
             raise EOFError
         rest = stream.unused_data.lstrip(b"\0")
-        if not rest:
-            return b"".join(parts)
+    return b"".join(parts)
 
 
 def read_packed(path: str | Path) -> bytes:
@@ -82,10 +94,13 @@ def unpack(packed: bytes, path: str | Path) -> bytes:
             "fetch the file again, or rename it if it is plain text"
         )
     try:
-        if packed.startswith(_XZ):
-            return _unpack_xz(packed)
-        if packed.startswith(_GZIP):
-            return gzip.decompress(packed)
+        if packed.startswith((_XZ, _GZIP)):
+            return _unpack(packed)
+    except OverflowError:
+        raise InputError(
+            f"{path}: unpacks to more than {TIMES} times its size, which text does not; unpack it "
+            "yourself, and give the plain file"
+        ) from None
     except EOFError:
         message = f"{path}: is cut short (the packed data end early); fetch it again"
         raise InputError(message) from None

@@ -16,7 +16,7 @@ import numpy as np
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError, listed
-from mnmt_repro.typed_config import Count, Natural, Positive, Range, check, required, setting
+from mnmt_repro.typed_config import Count, Natural, Range, check, required, setting
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -53,9 +53,10 @@ class VocabularyConfig:
         ids, the language tags and the 256 bytes.
     """
 
-    pieces: Count = required("size of the vocabulary")  # everything included
+    # Of everything: special ids, tags and bytes included.
+    pieces: Annotated[int, Range(1, 100_000_000)] = required("size of the vocabulary")
     languages: tuple[str, ...] = ()  # each gets a tag; sorted: their order has no effect
-    temperature: Positive = setting(
+    temperature: Annotated[float, Range(0.05)] = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0
     )  # Paper B: 2
     character_coverage: Annotated[float, Range(0, 1, above=True)] = setting(

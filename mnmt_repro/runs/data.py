@@ -86,7 +86,9 @@ class TestSet:
         selections = {(self.name, "all"): np.ones(self.text.size, dtype=bool)}
         if self.domains is not None:
             domains = np.array(self.domains)
-            selections |= {(self.name, name): domains == name for name in sorted(set(self.domains))}
+            selections |= {
+                (self.name, name): domains == name for name in sorted(set(self.domains) - {"all"})
+            }
             if self.shared:
                 selections["shared", "all"] = np.isin(domains, self.shared)
         return selections | {(name, "all"): rows for name, rows in self.parts.items()}

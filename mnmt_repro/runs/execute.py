@@ -18,7 +18,7 @@ from mnmt_repro.runs.folder import describe
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import begin_from_shorter, beginning
 from mnmt_repro.runs.training_text import TextSource
-from mnmt_repro.scoring import sentence_losses
+from mnmt_repro.scoring import check_finite, sentence_losses
 from mnmt_repro.training.checkpoint import Progress
 from mnmt_repro.training.distributed import processes
 from mnmt_repro.training.loop import finished, train
@@ -167,13 +167,20 @@ def _rows(
             "passes": 0.0 if size is None else progress.pair_sentences[k] / size,
         }
         for test in data.tests.get(pair, ()):
-            for scores in score(model, test):
+            for scores in score(model, test, pair):
                 yield {**about, **scores}
 
 
-def score(model: Transformer, test: TestSet) -> Iterator[dict[str, Any]]:
-    """Cross-entropy of a test set: whole, by domain, over shared domains, and of named parts."""
+def score(model: Transformer, test: TestSet, where: str) -> Iterator[dict[str, Any]]:
+    """Cross-entropy of a test set: whole, by domain, over shared domains, and of named parts.
+
+    Raises
+    ------
+    InputError
+        When it is not a number; `where` names the direction.
+    """
     nats, tokens = sentence_losses(model, test.text)
+    check_finite(nats, where)
     for (name, domain), rows in test.selections.items():
         yield {
             "test_set": name,

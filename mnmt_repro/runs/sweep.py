@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm import tqdm
 
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, printable
 from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
 from mnmt_repro.runs.order import Task, is_trained, plan, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
@@ -141,11 +142,24 @@ def _to_own_process(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Fut
     """Call a function in a fresh process, so that one that is killed takes no other task along."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent) as pool:
-        return pool.submit(fn, *args, **kwargs)
+        return pool.submit(_without_sigterm, fn, *args, **kwargs)
+
+
+def _without_sigterm(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that SIGTERM to all processes does not end: the parent asks it to stop."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        return fn(*args, **kwargs)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent has gone, which no longer stores what it trains."""
+    """End this process when its parent has gone, which no longer stores what it trains.
+
+    Ctrl-C reaches all processes of a terminal, and the parent answers for all.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -169,11 +183,18 @@ class InThisProcess(Executor):
         return future
 
 
-def process_pool(workers: int) -> Executor:
-    """So many single-thread processes at a time on this machine."""
+@contextlib.contextmanager
+def process_pool(workers: int) -> Iterator[Executor]:
+    """So many single-thread processes at a time on this machine; an interruption ends them."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    return HandedOver(workers, _to_own_process)
+    with HandedOver(workers, _to_own_process) as executor:
+        try:
+            yield executor
+        except KeyboardInterrupt:
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 ExecutorName = Literal["local", "submitit", "dask"]
@@ -243,6 +264,7 @@ def sweep(
     at_once: int | None = None,
     seconds_per_cost: float = DEFAULT_SECONDS_PER_COST,
     progress_bar: bool | None = None,
+    stop: Callable[[], bool] | None = None,
     work: Callable[[RunSpec], Job] | None = None,
 ) -> list[str]:
     """Execute every run that is not done, in order; call `store` with each as it ends.
@@ -277,6 +299,9 @@ def sweep(
         Weighs the progress bar and its time left.
     progress_bar
         None: on a terminal; elsewhere a line a run in its place, for a log.
+    stop
+        Picklable. Once it says so, no further run begins, and each worker saves its run after the
+        step that it is at, as `training.loop.train` does.
     work
         From a run to what is done for it in place of training, picklable; then no run waits for
         another.
@@ -297,7 +322,7 @@ def sweep(
         if work is not None:
             return work(spec)
         shorter = shorter_runs(spec, known)
-        how = {"source": source, "device": device, "recompute": recompute}
+        how = {"source": source, "device": device, "recompute": recompute, "stop": stop}
         return partial(_execute, spec, folder, among=shorter, **how)
 
     seconds = seconds_left(tasks, seconds_per_cost)
@@ -317,7 +342,7 @@ def sweep(
         spec = task.spec
         if failure is not None:
             failures[spec.run_id] = f"{spec.label} ({spec.run_id}): {failure}"
-            print(failures[spec.run_id], file=sys.stderr)
+            print(printable(failures[spec.run_id]), file=sys.stderr)
         left = [*waiting, *(task.spec.run_id for task in running.values())]
         count = f"{len(tasks) - len(left)}/{len(tasks)} runs"
         bar.set_description(count)
@@ -340,7 +365,9 @@ def sweep(
         while waiting or running:
             under_way = waiting.keys() | {task.spec.run_id for task in running.values()}
             for run_id, task in list(waiting.items()):
-                if at_once is not None and len(running) >= at_once:
+                if stop is not None and stop():
+                    waiting.clear()
+                if not waiting or (at_once is not None and len(running) >= at_once):
                     break
                 if lost := next(iter(task.needs & failures.keys()), None):
                     del waiting[run_id]
@@ -360,6 +387,8 @@ def sweep(
                 task = running.pop(future)
                 try:
                     content = future.result()
+                    if not content:  # it was asked to stop
+                        continue
                     (repeated if task.only_weights else store)(content)
                 except RunHeld:  # another sweep was faster by a moment
                     waiting[task.spec.run_id] = task

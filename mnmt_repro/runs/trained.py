@@ -265,7 +265,10 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     if folder.is_file():
         raise InputError(f"{folder}: is a file; give the model's folder, {folder.parent}")
     if not (folder / RUN).is_file() and is_hf(folder):
+        from mnmt_repro.training.checkpoint import check_numbers
+
         imported = read_folder(folder)
+        check_numbers(imported.weights, str(folder))
         return Trained(
             folder=folder,
             model=imported.model().to(device).eval(),

@@ -212,7 +212,8 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
     Raises
     ------
     InputError
-        When the file is missing, truncated, or not a checkpoint of this package.
+        When the file is missing, truncated, not a checkpoint of this package, or holds a weight
+        that is not a number.
     """
     file = TensorFile(path)
     config, progress = _of_metadata(path, file.metadata)
@@ -223,6 +224,7 @@ def load_checkpoint(path: Path | str) -> Checkpoint:
             optimiser.setdefault(int(match[1]), {})[match[2]] = value
     weights = {k[len("model.") :]: v for k, v in tensors.items() if k.startswith("model.")}
     shapes = check_shapes(config, weights, str(path))
+    check_numbers(weights, str(path))
     _check_states(optimiser, list(shapes.values()), str(path))
     return Checkpoint(
         config=config,
@@ -278,6 +280,23 @@ def check_shapes(
                 f"{actual.get(name, 'missing')}, should be {expected.get(name, 'absent')}"
             )
     return expected
+
+
+def check_numbers(weights: Mapping[str, Tensor], where: str) -> None:
+    """Refuse weights with NaN or infinity among them.
+
+    Raises
+    ------
+    InputError
+        With `where` and the first such tensor.
+    """
+    for name in weights:
+        weight = weights[name].float()
+        if weight.numel() and not torch.stack(weight.aminmax()).isfinite().all():  # without a copy
+            raise InputError(
+                f"{where}: the weight {name} holds NaN or infinity; put a whole copy in its place, "
+                "or train again"
+            )
 
 
 def _check_states(

@@ -353,6 +353,9 @@ class _Run:
         losses = {pair: cross_entropy(self.network, text) for pair, text in validation.items()}
         losses = self.group.of_first(losses)
         for pair, value in losses.items():
+            if not math.isfinite(value):
+                at = f"at step {progress.step}"
+                raise self.diverged(f"the validation loss of {pair} became {value} {at}")
             point = {
                 "step": progress.step,
                 "target_tokens": progress.target_tokens,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.cli.options import JsonOption, add_command
-from mnmt_repro.repository import ARCHIVE, ROOT
+from mnmt_repro.repository import ARCHIVE, ROOT, git
 from mnmt_repro.typed_config import setting
 
 PASSED = "Passed: every stored verdict follows from the stored rows."
@@ -69,6 +71,7 @@ def act(options: VerifyOptions) -> int:
     """Print all verdicts; 1 where a stored verdict does not follow from the rows."""
     from mnmt_repro.errors import InputError, tell
     from mnmt_repro.papers import claims
+    from mnmt_repro.results.files import results_root
 
     if options.write and options.only:
         raise InputError("--write stores all verdicts: leave out --only")
@@ -95,13 +98,29 @@ def act(options: VerifyOptions) -> int:
     if options.only:
         stored = stored[stored["claim"] == verdicts[0].claim.id]
     wrong = claims.differences(verdicts, stored)
+    store = results_root(options.results, checkout=options.root)
+    if changed := changed_files(store):
+        tell(
+            f"{store}: {len(changed)} file(s) are not as in the last commit, and rows never "
+            f"change: {changed[0]}; restore them with git"
+        )
     for claim, difference in wrong.items():
         print(f"{claim}: {difference}", file=sys.stderr)
     if wrong:
         tell(outcome(wrong), REMEDY)
-    elif not options.json:
+    elif not (options.json or changed):
         print(f"The stored verdict of {options.only} agrees." if options.only else PASSED)
-    return 1 if wrong else 0
+    return 1 if wrong or changed else 0
+
+
+def changed_files(store: Path) -> list[str]:
+    """Files of a results store that differ from the last commit; none known without git.
+
+    Some rows are read by no claim, so that no verdict shows a change of them.
+    """
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        return git(store, "diff", "--name-only", "--relative", "HEAD", "--", ".").splitlines()
+    return []
 
 
 def outcome(wrong: Mapping[str, str]) -> str:
