@@ -193,20 +193,6 @@ def test_the_search_works_offline(browser: webdriver.Chrome, first_page: Path) -
     assert any("/book/first.html" in page for page in pages)
 
 
-def test_a_tab_shows_its_chart_when_it_is_chosen(
-    browser: webdriver.Chrome, first_page: Path
-) -> None:
-    browser.get(first_page.with_name("wide.html").as_uri())
-    first, second = browser.find_elements("css selector", ".sd-tab-set .mnmt-live")
-    labels = browser.find_elements("css selector", ".sd-tab-set > .sd-tab-label")
-    assert [label.text for label in labels] == ["One", "Two"]
-    Wait(browser, PATIENCE).until(lambda _: first.is_displayed())
-    assert not second.is_displayed()
-    labels[1].click()
-    Wait(browser, PATIENCE).until(lambda _: second.is_displayed())
-    assert not first.is_displayed()
-
-
 def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:
     open_and_check(browser, first_page.with_name("chart.html"))
     live, still = (

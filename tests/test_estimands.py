@@ -96,16 +96,6 @@ def test_drawn_cells_have_the_deviation_of_means_of_seeds() -> None:
         assert np.allclose(noise[0], np.log(cells["cross_entropy"]))
 
 
-def test_noise_is_drawn_from_cells_of_half_to_twice_the_size() -> None:
-    small, large = (
-        seeds(OUT, GERMAN, weights=(0.5, 1.0), sizes=sizes, noise=noise)
-        for sizes, noise in (((1000, 2000), 0.01), ((2001, 4002), 0.001))
-    )
-    cells = cells_of(pd.concat([small, large])).set_index("n_non_embedding")
-    counts = cells.loc[cells["p"] == 1, "pool"].map(len) / (2 * 3)
-    assert counts.tolist() == [2, 3, 3, 2]
-
-
 def test_without_seeds_there_is_no_interval() -> None:
     found = units(law.factor_rises, rows(OUT))["eng-deu"]["log_ratio"]
     assert found.value > 0 and math.isnan(found.low) and math.isnan(found.high)

@@ -78,14 +78,6 @@ def test_laws_that_are_true_are_preferred_to_more_parameters():
         assert table.loc[law, "ΔAICc"] == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_small_grid_has_a_comparison_too():
-    small = rows(COHORT, PAIR, weights=(0.1, 0.5, 0.9, 1.0), sizes=SIZES[::2], noise=0.002)
-    table = uncertainty.law_comparison(grids(small)).set_index("law")
-    assert table.loc["Eq. 7", "parameters"] == 6
-    # The rows are Eq. 11's: no sum of a term of size and one of text is near them.
-    assert table["R²"].drop("size and text").min() > 0.99 > table["R²"]["size and text"]
-
-
 def test_a_law_of_size_and_text_is_found_where_it_is_true():
     def loss(p: float, n: float) -> float:
         return 1.0 + 20 * n**-0.3 + 60 * (4e6 * p) ** -0.25

@@ -105,18 +105,6 @@ def test_a_claim_that_names_what_is_not_there_is_refused(monkeypatch) -> None:
         judge(asks, asks.headline, NOTHING)
 
 
-def test_options_of_a_setting_replace_those_of_the_claim(monkeypatch) -> None:
-    seen: list[object] = []
-    monkeypatch.setitem(
-        EFFECTS,
-        "made",
-        lambda e, s: seen.append(dict(s.options)) or parts(all=(5, 4, 6)),
-    )
-    claim = made_claim(options={"a": 1, "b": 2}, headline=setting(options={"b": 3}))
-    judge(claim, claim.headline, NOTHING)
-    assert seen == [{"a": 1, "b": 3}]
-
-
 @pytest.mark.parametrize("claim", declared_claims().values(), ids=lambda claim: claim.id)
 def test_without_rows_no_claim_is_decided(claim: Claim) -> None:
     columns = ["cohort", "tier", "test_set", "domain", "p", "seed", "run_id", "commit", "pair"]

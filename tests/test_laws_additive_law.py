@@ -108,19 +108,6 @@ def test_recovers_the_exact_law(options: dict) -> None:
     assert fit.predict(1e10, 1e12) == pytest.approx([1.7 + 400 / 1e10**0.34 + 410 / 1e12**0.28])
 
 
-@pytest.mark.parametrize("log_loss", [False, True])
-def test_sum_of_squares_is_weighted_as_the_rows_are(log_loss: bool) -> None:
-    """Relative errors count in a log fit, so its R² is of losses weighted by 1 / loss**2."""
-    noise = 1 + 0.02 * np.random.default_rng(1).standard_normal(36)
-    fit = fit_additive_law(N, D, LOSS * noise, log_loss=log_loss)
-    y, left = fit.loss, fit.fitted() - fit.loss
-    w = 1 / y**2 if log_loss else np.ones(36)
-    assert fit.weights == pytest.approx(w)
-    assert fit.rss == pytest.approx((w * left**2).sum())
-    mean = (w * y).sum() / w.sum()
-    assert fit.r2 == pytest.approx(1 - fit.rss / (w * (y - mean) ** 2).sum())
-
-
 @pytest.mark.parametrize(
     ("n", "d", "loss", "word"),
     [

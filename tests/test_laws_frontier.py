@@ -58,21 +58,6 @@ def test_frontier_is_the_law_along_the_mixtures(two) -> None:
     assert (np.diff(first["eng-deu"]) < 0).all() and (np.diff(first["eng-zho"]) > 0).all()
 
 
-def test_lattice_holds_all_mixtures_once() -> None:
-    points = lattice(3, 10)
-    assert len(points) == 36  # 9 choose 2
-    assert points.sum(1) == pytest.approx(np.ones(36)) and (points > 0).all()
-    assert len(np.unique(points, axis=0)) == 36
-
-
-def test_many_pairs_share_a_coarser_lattice(two) -> None:
-    laws = {f"pair {k}": two["eng-deu"] for k in range(12)}
-    wide = frontier(laws, 1e5).pivot(index="point", columns="pair", values="p").to_numpy()
-    assert 100 < len(wide) < 1000 and wide.sum(1) == pytest.approx(np.ones(len(wide)))
-    best = recommend_weights(laws, 1e5, Importance(by_pair=dict.fromkeys(laws, 1.0)), draws=2)
-    assert list(best.weights.values()) == pytest.approx([1 / 12] * 12, abs=0.005)
-
-
 def test_equal_pairs_share_equally(two) -> None:
     same = {"a": two["eng-deu"], "b": two["eng-deu"]}
     for preference in (Importance(by_pair={"a": 1, "b": 1}), EqualRegret()):

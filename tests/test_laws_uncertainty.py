@@ -62,15 +62,6 @@ def test_seed_bootstrap_recovers_the_noise_between_seeds() -> None:
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
 
 
-def test_seed_bootstrap_lends_noise_to_single_runs_and_needs_a_repeat() -> None:
-    with pytest.raises(InputError, match="two seeds"):
-        fit_power_law(SIZES, noisy()).draws("seeds")
-    n = np.append(SIZES, SIZES[3])
-    loss = np.append(noisy(), TRUTH[3])
-    draws = fit_power_law(n, loss).draws("seeds", draws=500)
-    assert (draws.losses.std(0) > 0).all()
-
-
 def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
     """Eight sizes on a curve with noise in proportion to the loss."""
     n = np.geomspace(1e3, 1e5, 8)

@@ -22,7 +22,6 @@ from mnmt_repro.papers.pages import (
     book,
     build_book,
     declared_parameters,
-    execute_page,
     executed,
     remote_resources,
 )
@@ -204,21 +203,6 @@ def test_every_failing_page_is_shown_with_its_cell(tmp_path: Path) -> None:
     assert "\x1b" not in message
     assert not (source / "_build" / "html").exists()
     assert [path.name for path in (source / "_build").rglob("*.ipynb")] == ["good.ipynb"]
-
-
-def test_a_kernel_that_lost_its_port_is_started_again_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starts = []
-
-    def start(source: str, *_: object, **__: object) -> str:
-        starts.append(source)
-        if len(starts) < 3:
-            raise RuntimeError("Kernel died before replying to kernel_info")
-        return "executed"
-
-    monkeypatch.setattr("papermill.execute_notebook", start)
-    assert execute_page(tmp_path / "a.ipynb", {}) == "executed" and len(starts) == 3
 
 
 def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from mnmt_repro.corpora.registry import (
     data_hash,
     data_root,
     find_file,
-    known_test_sets,
     list_cards,
     require_data_root,
     split_pair,
@@ -106,14 +105,6 @@ def test_test_sets_prefer_the_direction_asked_for() -> None:
         find_file("outofdomain", "eng-deu")
     with pytest.raises(InputError, match="newstest21: no pair 'eng-fra'"):
         find_file("outofdomain", "eng-fra", "newstest21")
-
-
-def test_known_test_sets() -> None:
-    assert known_test_sets("eng-zho") == ("newstest21", "newstest22")
-    assert known_test_sets("deu-eng")[:2] == ("newstest21", "newstest22")
-    assert known_test_sets("eng-xho") == ("tatoeba1k",)
-    assert known_test_sets("eng-ces")[-1] == "multi30k-2016"  # no Czech in the tests of 2017
-    assert known_test_sets("xho-zul") == ()
 
 
 # --- identity -----------------------------------------------------------------------------------

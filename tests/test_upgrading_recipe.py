@@ -364,17 +364,6 @@ def test_impossible_upgrades_are_refused(
         upgrade(trained(tmp_path), UpgradeConfig(**config), pieces=pieces)
 
 
-def test_the_width_that_is_said_to_be_near_does() -> None:
-    units = 2048
-    shape = dataclasses.replace(SHAPES["fairseq"], d_ff=units)
-    old = Checkpoint.of(Transformer(shape))
-    with pytest.raises(InputError, match="is near, and does") as refused:
-        upgrade(old, UpgradeConfig(wider=1.1, optimiser="reset"))
-    near = float(str(refused.value).split("; ")[1].split(" is near")[0])
-    made = upgrade(old, UpgradeConfig(wider=near, optimiser="reset"))
-    assert made.model.config.d_ff == round(1.1 * units)
-
-
 def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
     checkpoint = trained(tmp_path)
     weights = {**checkpoint.weights, "encoder_norm.weight": torch.ones(7)}
