@@ -125,17 +125,6 @@ def test_measured_overlap_is_the_similarity(similarity):
         assert (conlang.spellings["aa"] == conlang.spellings["cc"]).all()
 
 
-def test_only_members_of_a_family_are_similar():
-    config = ConlangConfig(
-        languages=("src", "aa", "ab", "ba", "bb"),
-        families=(("aa", "ab"), ("bb", "ba")),
-        similarity=0.25,
-    )
-    conlang = Conlang(config)
-    assert overlap(conlang, "aa", "ab") == overlap(conlang, "ba", "bb") == 0.25
-    assert overlap(conlang, "aa", "ba") == overlap(conlang, "src", "aa") == 0.0
-
-
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_spellings_of_a_language_are_distinct_words(k):
     config = ConlangConfig(

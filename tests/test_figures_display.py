@@ -55,12 +55,6 @@ def test_a_run_counts_once_in_the_provenance() -> None:
     assert listed["commits"] == ["0123456789abcdef"] and "r1" not in figure.to_html()
 
 
-def test_more_than_four_passes_over_a_text_are_named() -> None:
-    few, many = (Provenance.of(ROWS.assign(passes=[0.5, most, 0.5])) for most in (4.0, 4.44))
-    assert "passes" not in few.line()
-    assert "data d · up to 4.4 passes over a pair's text · 3.0 h" in many.line()
-
-
 def test_a_figure_carries_a_page_and_a_terminal_version() -> None:
     figure = show(CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.")
     bundle = figure._repr_mimebundle_()

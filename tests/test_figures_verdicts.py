@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE, Badge
 from mnmt_repro.papers.charts.claim_list import claim_list
 from mnmt_repro.papers.charts.forest import claim_figure, of_claims
-from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
 from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
 from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure
 from mnmt_repro.papers.claims.report import claim_measures
@@ -103,17 +101,6 @@ def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) ->
     assert set(rows["group"]) == {"small weights", "closed"}
     drawn = claim_figure(stored, "A11", "capacity", "f over p", "It is larger.")
     assert drawn.name == "capacity-a11" and drawn.svg.startswith("<svg")
-
-
-def test_every_claim_is_told_in_plain_words() -> None:
-    for claim in CLAIMS.values():
-        assert "_" not in named(claim.measure, claim.id)
-        assert "_" not in limit_written(claim.measure, claim)
-    with pytest.raises(InputError, match="'nothing' has no plain name"):
-        named("nothing")
-    assert written("gain", None) == written("gain", math.nan) == "–"
-    assert measured("gain", {"value": NAN, "low": NAN, "high": NAN}) == "–"
-    assert measured("gain", {"value": 1.0, "low": NAN, "high": NAN}).startswith("+1")
 
 
 def test_effects_lie_right_of_their_limit_where_the_claim_holds(tmp_path: Path) -> None:

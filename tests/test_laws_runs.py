@@ -12,7 +12,6 @@ from mnmt_repro.laws import (
     fit_joint_law,
     fit_power_law,
     frontier,
-    lack_of_fit,
 )
 
 SIZES = np.geomspace(4e3, 1.2e5, 20)
@@ -52,14 +51,6 @@ def test_intervals_by_runs_cover_and_those_by_rows_do_not() -> None:
             inside[method] += low <= 0.3 <= high
     assert inside["t"] < 60
     assert 89 <= inside["runs"] <= 100
-
-
-def test_the_common_error_of_a_run_is_no_curvature() -> None:
-    fits = [fit_power_law(n, loss, groups=run) for n, loss, run in map(checkpoints, range(20))]
-    assert sum(lack_of_fit(fit, draws=100).fault for fit in fits) <= 4  # 1 expected
-    n, loss, run = checkpoints(0)
-    bent = loss + 0.15 * np.cos(2 * np.pi * run / 19)
-    assert lack_of_fit(fit_power_law(n, bent, groups=run)).fault
 
 
 def test_every_law_takes_runs() -> None:

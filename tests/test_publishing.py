@@ -274,8 +274,6 @@ def executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     [
         ("s/book/second.ipynb", ["second"]),
         ("package/file.py", ["first", "second"]),
-        ("package/new.yml", ["first", "second"]),
-        ("root/data/file.py", ["first", "second"]),
         ("root/data/results/file.py", ["first", "second"]),
         ("s/book/table.csv", ["first", "second"]),
         ("s/book/prose.md", []),
@@ -375,9 +373,3 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     pages = [p for p in (ROOT / "book").rglob("*") if p.suffix in (".md", ".ipynb")]
     assert {p.relative_to(ROOT).with_suffix("").as_posix() for p in pages} == listed
     assert yaml.safe_load(toc)["format"] == "jb-book"
-
-
-def test_the_data_card_names_every_folder_of_data() -> None:
-    card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    for folder in (ROOT / "data").iterdir():
-        assert folder.is_file() or f"`{folder.name}/`" in card

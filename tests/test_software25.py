@@ -75,20 +75,6 @@ def settings(run: RunSpec) -> dict[str, Any]:
 # --- languages and text -----------------------------------------------------------------------
 
 
-def test_added_languages_keep_the_share_of_table_9() -> None:
-    value = {row["language"]: int(row["value"]) for row in published("09")}
-    original = [row["language"] for row in published("09") if row["group"] == "original"]
-    files = get_card("software25").files
-    here = {file.languages[-1]: file.sentences["train"] for file in files}
-    theirs, ours = sum(value[c] for c in original), sum(here[c] for c in original)
-    kept = kept_pairs("main")
-    assert set(kept) == {row["language"] for row in published("09") if row["group"] == "added"}
-    for code in ("guj", "npi", "ind", "kaz"):
-        assert kept[code] / ours == pytest.approx(value[code] / theirs, abs=0.5 / ours)
-    assert kept["xho"] == here["xho"] < value["xho"] / theirs * ours  # all there is
-    assert 11_500 < sum(kept.values()) < 12_500
-
-
 def test_a_selection_by_hash_is_the_same_in_any_order_and_direction() -> None:
     rows = [(f"word {i}", f"ilizwi {i // 2}") for i in range(200)]
 
@@ -128,8 +114,6 @@ def test_the_central_comparison_has_the_papers_budgets_and_three_seeds() -> None
     for row in published("01"):
         if row["updates"]:
             assert (row["model"], int(row["updates"]) / 100_000) in found
-    assert {share for name, share in found if name == "M25-wide"} == {0.1, 0.3, 0.5, 1.0}
-    assert {share for name, share in found if name == "Mt25-deep"} == {0.1, 0.3, 0.5}
     for variant in main_runs:
         assert variant.spec.training.steps == variant.updates_share * steps
         assert (variant.spec.upgrade is not None) == variant.name.startswith("Mt25")

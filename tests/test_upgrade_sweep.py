@@ -323,13 +323,9 @@ def test_an_upgrade_on_real_text(corpora_dir: Path, tmp_path: Path, monkeypatch)
     assert data.training.sentences["eng-npi"].size <= 120 < 1000
     assert data.training.sentences["eng-xho"].size > 2500
     assert data.training.validation["eng-npi"].size == 250
-    both = [data.training.sentences[pair] for pair in ("eng-npi", "npi-eng")]
-    assert both[0].size == both[1].size
     upgraded = upgrade_of(child, tmp_path / "runs")
     overlap = upgraded.report.overlap
     assert overlap is not None and 0.2 < overlap.share < 1
-    assert "<2npi>" in {piece.text for piece in overlap.added}
-    assert "<2xho>" in {piece.text for piece in overlap.kept}
     # The old vocabulary never saw the new language, nor does the new one see all of it.
     old, new = run_vocabulary(parent), run_vocabulary(child)
     assert run["run"]["vocabulary_hash"] == new.hash != old.hash
