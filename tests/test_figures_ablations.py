@@ -129,14 +129,6 @@ def test_table_9_beside_ours() -> None:
     assert table["name"].to_dict() == {code: LANGUAGE_NAMES[code] for code in table.index}
 
 
-def test_shares_of_the_languages() -> None:
-    languages = corpora.table9()
-    shares = corpora.shares(languages)
-    assert shares.groupby("text")["share"].sum().tolist() == pytest.approx([100] * 4)
-    czech = shares.set_index(["name", "text"]).loc[("Czech", "paper")]
-    assert czech["share"] == pytest.approx(100 * 23_792_604 / 107_748_494, abs=0.1)
-
-
 def test_fresh_seeds_replace_the_first_round_once_all_are_stored(tmp_path: Path) -> None:
     write_store(tmp_path, "software25-noise", "software25-noise-fresh", loss=lambda *_: 2.0)
     every = results.load(root=tmp_path, domain="all")

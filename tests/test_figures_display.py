@@ -98,12 +98,10 @@ def test_a_table_shows_numbers_as_asked() -> None:
 def test_a_sentence_may_stand_below_its_row() -> None:
     frame = pd.DataFrame({"a": ["x", "y"], "why": ["because", ""], "b": [1, 2]})
     table = show_table(frame, name="t", provenance="By hand.", below="why")
-    page = table.to_html()
-    assert page.count("<th ") == 2 and page.count("<tbody>") == 2
     below = (
         '<tr><td class="mnmt-below" colspan="2"><div><b>why:</b> because</div></td></tr></tbody>'
     )
-    assert page.count("mnmt-below") == 1 and below in page
+    assert below in table.to_html()
     assert "because" in table._repr_mimebundle_()["text/markdown"]
     with pytest.raises(InputError, match="no column 'wy'"):
         show_table(frame, name="t", provenance="By hand.", below="wy")

@@ -128,19 +128,6 @@ def test_three_sizes_fit_exactly_without_errors() -> None:
         fit.interval(method="residual")
 
 
-def test_prediction_band_covers_the_curve() -> None:
-    """95 % intervals of alpha and of the curve beyond the data cover truth at their rate."""
-    rng, truth = np.random.default_rng(0), law(SIZES, 60.0, 0.3, 1.1)
-    inside_alpha = inside_curve = 0
-    for _ in range(80):
-        fit = fit_power_law(SIZES, truth + 0.005 * rng.standard_normal(8))
-        low, high = fit.interval()["alpha"]
-        inside_alpha += low <= 0.3 <= high
-        band = fit.band([2.4e5])
-        inside_curve += bool(band.low[0] <= law(np.array(2.4e5), 60.0, 0.3, 1.1) <= band.high[0])
-    assert 69 <= inside_alpha <= 80 and 69 <= inside_curve <= 80
-
-
 def test_published_learning_curves(lawdata_dir: Path) -> None:
     """Published data C: exponents of the first part of each curve."""
     curves = pd.read_csv(lawdata_dir / "nmt_learning_curves.csv")

@@ -13,27 +13,12 @@ from mnmt_repro.laws import (
     PowerLawFit,
     fit_power_law,
 )
-from mnmt_repro.laws.variable_projection import project
 
 TRUTH = 60 * SIZES**-0.3 + 1.1
 
 
 def noisy(seed: int = 0, scale: float = 0.005) -> np.ndarray:
     return TRUTH * (1 + scale * np.random.default_rng(seed).standard_normal(8))
-
-
-def test_batched_joint_fits_equal_one_at_a_time_also_at_bounds() -> None:
-    rng = np.random.default_rng(2)
-    group, n = np.repeat(np.arange(4), 8), np.tile(SIZES, 4)
-    clean = np.array([120, 90, 70, 60])[group] * n**-0.3 + 0.02
-    losses = clean * (1 + 0.05 * rng.standard_normal((300, 32)))
-    log_x = np.log(n) - np.log(n).mean()
-    together = project(log_x, losses, group, np.ones(32), 0.0)
-    assert 0 < together.held[:, 1].sum() < 300
-    for i in range(300):
-        alone = project(log_x, losses[i : i + 1], group, np.ones(32), 0.0)
-        assert together.theta[i] == pytest.approx(alone.theta[0], rel=1e-9)
-        assert together.objective[i] == pytest.approx(alone.objective[0], rel=1e-9)
 
 
 def test_perturbation_is_the_papers_noise() -> None:

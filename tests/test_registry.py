@@ -11,7 +11,6 @@ from mnmt_repro.corpora.registry import (
     data_hash,
     data_root,
     find_file,
-    list_cards,
     require_data_root,
     split_pair,
 )
@@ -42,17 +41,6 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- cards --------------------------------------------------------------------------------------
-
-
-def test_all_cards_are_filled_in() -> None:
-    names = [card.name for card in list_cards()]
-    assert names == [
-        "conlang", "webtech", "webtech-shared", "software25", "outofdomain", "multi30k", "own",
-    ]  # fmt: skip
-    for card in list_cards():
-        for text in (card.title, card.licence, card.origin, card.obtained, card.split_rule):
-            assert text.strip()
-        assert bool(card.files) == (card.name not in ("conlang", "own"))
 
 
 def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
