@@ -69,8 +69,8 @@ def notebook(
 
 def write_source(folder: Path, **pages: nbformat.NotebookNode | str) -> Path:
     """Write a book's sources: the repository's configuration, and `pages` in their order."""
-    (folder / "book").mkdir(parents=True)
-    for name in ("_config.yml", "book/references.bib"):
+    (folder / "book" / "images").mkdir(parents=True)
+    for name in ("_config.yml", "book/references.bib", "book/images/logo.svg"):
         shutil.copyfile(ROOT / name, folder / name)
     first, *rest = pages
     chapters = "".join(f"  - file: book/{name}\n" for name in rest)
