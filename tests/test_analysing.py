@@ -99,9 +99,6 @@ def nats_of(model: Transformer, text: EncodedPair, row: int) -> tuple[float, int
     return -float(scores[torch.arange(len(target) - 1), target[1:]].sum()), len(target) - 1
 
 
-# --- which analyses -----------------------------------------------------------------------------
-
-
 # --- by other ways ------------------------------------------------------------------------------
 
 

@@ -1,4 +1,7 @@
-"""Every block of code on the pages of recipes runs, in order, on small files."""
+"""Every block of code on the page of recipes runs, in order, on small files.
+
+Commands that take long and that other tests run are only parsed.
+"""
 
 from __future__ import annotations
 

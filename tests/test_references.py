@@ -1,4 +1,4 @@
-"""Pages that discuss a paper link to it; what is cited is known, and what is known is cited."""
+"""What is cited is known, and what is known is cited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper B's runs, declared: counts and controls of each table, text, sharing, identities."""
+"""Paper B's runs, declared: budgets, rows and rates of each table, text, identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper B with a finished baseline: the declared runs, and the factor where the truth is known."""
+"""Paper B with a finished baseline: the factor where the truth is known."""
 
 from __future__ import annotations
 
@@ -175,6 +175,3 @@ def test_a_claim_is_judged_once_all_declared_runs_are_stored() -> None:
     some = frame[frame["run_id"] != ids["M25", 2.0, 5]]
     found = judge(claim, claim.headline, Evidence(frame=some))
     assert (found.verdict, found.why) == ("undecided", "37 of 38 declared runs are stored")
-
-
-# ------------------------------------------------------------------ the declared runs
