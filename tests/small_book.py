@@ -1,4 +1,4 @@
-"""A book of four pages, for the tests of the publishing room and of the browser."""
+"""A book of three pages, for the tests of the publishing room and of the browser."""
 
 from __future__ import annotations
 
@@ -53,36 +53,6 @@ show_table(
     provenance="Made up.",
 )
 """
-WIDE = """
-import altair
-import pandas as pd
-
-from myst_nb import glue
-
-from mnmt_repro.papers.charts.display import show
-
-frame = pd.DataFrame({"n": [1, 2], "loss": [2, 1]})
-panel = altair.Chart(frame).mark_line().encode(x="n", y="loss").properties(width=220, height=90)
-show(panel | panel | panel, name="panels", alt="Falls.", data=frame, provenance="Made up.")
-"""
-TABS = """
-common = {"alt": "Falls.", "data": frame, "provenance": "Made up."}
-for name in ("one", "two"):
-    glue(name, show(panel, name=name, **common), display=False)
-"""
-
-TAB_SET = """
-:::::{tab-set}
-::::{tab-item} One
-```{glue} one
-```
-::::
-::::{tab-item} Two
-```{glue} two
-```
-::::
-:::::
-"""
 
 
 def notebook(
@@ -99,8 +69,8 @@ def notebook(
 
 def write_source(folder: Path, **pages: nbformat.NotebookNode | str) -> Path:
     """Write a book's sources: the repository's configuration, and `pages` in their order."""
-    (folder / "book").mkdir(parents=True)
-    for name in ("_config.yml", "book/references.bib"):
+    (folder / "book" / "images").mkdir(parents=True)
+    for name in ("_config.yml", "book/references.bib", "book/images/logo.svg"):
         shutil.copyfile(ROOT / name, folder / name)
     first, *rest = pages
     chapters = "".join(f"  - file: book/{name}\n" for name in rest)
@@ -131,6 +101,5 @@ def build(folder: Path) -> Path:
             "from IPython.display import Markdown\n\nMarkdown('$$ \\\\beta $$ and $p$')",
             markdown="# The system",
         ),
-        wide=notebook(WIDE, TABS, markdown=f"# Panels\n\n## Side by side\n\n{TAB_SET}"),
     )
     return build_book(source, jobs=2, parameters={"scale": 2})

@@ -25,8 +25,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.papers.cohorts import analysed as analysed_module
 from mnmt_repro.papers.cohorts import catalogue
-from mnmt_repro.papers.cohorts.analysed import analyses_of, scored_by_sentence
-from mnmt_repro.papers.cohorts.variants import VariantCohort
+from mnmt_repro.papers.cohorts.analysed import analyses_of
 from mnmt_repro.results import sentences
 from mnmt_repro.results.sentences import SentenceLosses
 from mnmt_repro.runs import analysing
@@ -44,7 +43,6 @@ SHARE = 0.25
 WIDE = child_of(PARENT, QUIET, upgrade=Upgrade(parent=PARENT, config=QUIET, fisher_share=SHARE))
 GATED = generated(model=t5(), mixture=Mixture.two(*PAIRS, 0.5))
 WIDENED = frozenset({PARENT.run_id, GATED.run_id})
-DECLARED = analysed_module.widened_runs, analysed_module.named_runs
 SENTENCES = 50
 
 
@@ -99,39 +97,6 @@ def nats_of(model: Transformer, text: EncodedPair, row: int) -> tuple[float, int
     source, target = (torch.from_numpy(s.flat).long() for s in text.take(np.array([row])))
     scores = model(source[None], target[None, :-1]).log_softmax(-1)[0]
     return -float(scores[torch.arange(len(target) - 1), target[1:]].sum()), len(target) - 1
-
-
-# --- which analyses -----------------------------------------------------------------------------
-
-
-def test_what_is_made_of_the_declared_runs() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysed_module, "widened_runs", DECLARED[0])
-        patch.setattr(analysed_module, "named_runs", DECLARED[1])
-        made_of: dict[tuple[str, str], tuple[str, ...]] = {}
-        for cohort in catalogue.MINI_COHORTS:
-            if isinstance(cohort, VariantCohort):
-                assert all(scored_by_sentence(spec) for spec in cohort.runs())
-                made_of |= {(cohort.name, v.name): analyses_of(v.spec) for v in cohort.variants}
-        grid = catalogue.get_cohort("webtech-en-dezh")
-        assert not any(scored_by_sentence(spec) for spec in grid.runs())
-        (gated,) = [spec for spec in grid.runs() if analyses_of(spec)]
-        assert analyses_of(gated) == ("widened",)
-
-    for (cohort, variant), names in {
-        ("main", "M25-wide"): (),
-        ("main", "M20"): ("widened",),
-        ("main", "Mt25-deep"): ("overlap", "substituted"),
-        ("main", "Mt25-wide"): ("overlap", "substituted", "moved"),
-        ("table3", "Mt25-wide, random init all"): ("overlap", "substituted"),
-        ("table4", "Mt25-wide, linear interpolation"): ("overlap", "substituted"),
-        ("table11", "f 1e-6, gamma 0.1"): ("overlap", "substituted", "moved", "fisher"),
-    }.items():
-        assert made_of[f"software25-{cohort}", variant] == names
-    assert made_of["upgrade-sim05", "M4"] == ()  # nothing wide is made of it
-    assert gated.model.feed_forward == "gated-gelu"
-    assert gated.mixture.weights == {"eng-deu": 0.5, "eng-zho": 0.5}
-    assert gated.model.d_model == max(spec.model.d_model for spec in grid.runs())
 
 
 # --- by other ways ------------------------------------------------------------------------------

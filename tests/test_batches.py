@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -15,9 +14,7 @@ from mnmt_repro.corpora.batches import (
     BatchStream,
     EncodedPair,
     Position,
-    by_length,
     evaluation_batches,
-    pack,
 )
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.ragged import Ragged
@@ -86,14 +83,6 @@ def test_every_sentence_is_seen_once_a_pass(size: int, windows: int) -> None:
     assert set(counts) == {windows * 64 // size}
 
 
-def test_how_often_a_pair_is_drawn_varies_from_window_to_window() -> None:
-    """As binomial draws do; rounding the weight would give every window the same."""
-    batches = of_windows(stream({"a-b": 500, "a-c": 500}, {"a-b": 0.25, "a-c": 0.75}), 40)
-    counts = [sum(int((b.pair == 0).sum()) for w, b in batches if w == k) for k in range(40)]
-    assert np.mean(counts) == pytest.approx(16, abs=3 * math.sqrt(12 / 40))
-    assert 5 < np.var(counts) < 25  # 64 * 0.25 * 0.75 = 12
-
-
 def test_batches_hold_about_the_budget() -> None:
     batches = of_windows(stream({"eng-deu": 500}, {"eng-deu": 1.0}), 8)
     for window in range(8):
@@ -111,20 +100,6 @@ def test_padding_goes_up_to_the_next_multiple_of_eight_and_no_further() -> None:
             assert ids.shape[1] - lengths.max() < PAD_TO
             ends = ids[np.arange(len(ids)), lengths - 1]
             assert (ends == 1).all()  # zeros stand behind the end of the sentence only
-
-
-def test_without_multiples_sources_of_like_length_share_a_batch_too() -> None:
-    """Sorted by target and then source alone, a batch has short sources beside long ones."""
-    rng = np.random.default_rng(0)
-    target = rng.integers(5, 15, 4000)
-    source = target + rng.integers(0, 12, 4000)
-    texts = [Ragged.of([[1] * n for n in lengths]) for lengths in (source, target)]
-    shares = []
-    for order in (by_length(*texts, pad_to=1), np.lexsort((source, target))):
-        pair = np.zeros(len(order), dtype=int)
-        sides = [batch.source for batch in pack(*texts, pair, 200, order, 1)]
-        shares.append(1 - sum(map(np.count_nonzero, sides)) / sum(side.size for side in sides))
-    assert shares[0] < 0.6 * shares[1]
 
 
 def test_shares_are_those_of_the_mixture() -> None:
@@ -150,13 +125,11 @@ def test_weights_that_change_at_a_window_repeat_no_sentence() -> None:
     assert all(count[0] < 24 for count in counts[5:])
     before, after = sum(counts[:5]), sum(counts)
     assert np.array_equal(changing.drawn(10), after)
-    last = of_windows(changing, 6)[-1][1]
     resumed = next(changing.batches(Position(5)))[1]
     assert any(same(resumed, batch) for window, batch in of_windows(changing, 6) if window == 5)
     for k in range(2):  # rows go on from where the first weights left off
         rows = changing._rows(k, int(before[k]), int(counts[5][k]))
         assert rows[0] == before[k]
-    assert len(last.pair)
 
 
 def test_pair_numbers_follow_the_mixture_and_zero_weights_are_not_read() -> None:

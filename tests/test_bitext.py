@@ -143,11 +143,9 @@ def test_tsv(tmp_path: Path) -> None:
         ("", "a.tsv: is empty"),
         ("eng\tdeu\n", "no sentence after the header"),
         ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
-        ("eng\tdeu\teng\nYes\tJa\tYes\n", "line 1: a column name occurs twice"),
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
         ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty; .* both sides$"),
         ("eng\tdeu\nYes\t\n\tJa\n", r"line 2: column 'deu' .* \(other such lines: 3\)"),
-        ("eng\tdeu\nYes\tJa\n \u3000\tNein\n", r"line 3: column 'eng' is empty"),
     ],
 )
 def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
@@ -195,11 +193,9 @@ def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> Non
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("{'source': 1}", "line 2: is not JSON"),
         ('["Yes", "Ja"]', "line 2: is not a JSON object but list"),
         ('{"source": "Yes"}', r"line 2: no key 'target'; the keys are \['source'\]"),
         ('{"source": "Yes", "target": 5}', "line 2: 'target' is int, not a string"),
-        ('{"source": " ", "target": "Ja"}', "line 2: column 'source' is empty"),
         ('{"source": "a\\nb", "target": "Ja"}', "line 2: a line break inside 'source'"),
         ('{"source": "a\\u0000", "target": "Ja"}', "line 2: a NUL character inside 'source'"),
         ('{"source": "\\ud800", "target": "Ja"}', "line 2: 'source' is no valid Unicode"),
@@ -279,15 +275,12 @@ def test_own_moses_and_odd_names(tmp_path: Path) -> None:
     ("spec", "error"),
     [
         ("talks.tsv", "write it PAIR=FILE.tsv"),
-        ("eng-deu=", "write it PAIR=FILE.tsv"),
         ("english=talks.tsv", "language pair 'english'"),
         ("eng-deu=talks.docx", "cannot tell the format from the ending '.docx'"),
         ("eng-deu=a.en,", "an empty file name"),
-        ("eng-deu=a,b,c?format=moses", r"needs 2 file\(s\), got 3"),
         ("eng-deu=a.en,a.de?format=tsv", r"needs 1 file\(s\), got 2"),
         ("eng-deu=a.tsv?format=xml", "format 'xml': must be tsv, jsonl or moses"),
         ("eng-deu=a.tsv?colour=red", "no option 'colour'; there are domain, source, split"),
-        ("eng-deu=a.en,a.de?split=train", "no option 'split'; there are none"),
         ("eng-deu=a.tsv?split", "option 'split': write it name=value"),
         ("eng-deu=a.tsv?source=english", "name both source and target"),
     ],

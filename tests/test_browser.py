@@ -160,51 +160,12 @@ def test_charts_and_formulas_are_drawn_offline(browser: webdriver.Chrome, first_
     open_and_check(browser, first_page.with_name("system.html"))
 
 
-def test_panels_use_the_margin_and_wrap_where_there_is_none(
-    browser: webdriver.Chrome, first_page: Path
-) -> None:
-    def look(width: int) -> tuple[int, int, bool]:
-        window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
-        open_and_check(browser, first_page.with_name("wide.html"))
-        box, chart, contents = (
-            browser.find_element("css selector", selector)
-            for selector in (
-                "#mnmt-panels .mnmt-chart",
-                "#mnmt-panels svg",
-                ".bd-sidebar-secondary",
-            )
-        )
-        assert chart.rect["width"] <= box.rect["width"]
-        return box.rect["width"], chart.rect["height"], "hide" in contents.get_attribute("class")
-
-    wide, row, folded = look(1250)
-    _, rows, _ = look(500)
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    assert wide > 800 and folded  # the list of contents makes room
-    assert rows > 1.8 * row
-
-
 def test_the_search_works_offline(browser: webdriver.Chrome, first_page: Path) -> None:
     browser.get(f"{(first_page.parents[1] / 'search.html').as_uri()}?q=law")
     hits = "#search-results li > a"
     Wait(browser, PATIENCE).until(lambda _: browser.find_elements("css selector", hits))
     pages = [each.get_attribute("href") for each in browser.find_elements("css selector", hits)]
     assert any("/book/first.html" in page for page in pages)
-
-
-def test_a_tab_shows_its_chart_when_it_is_chosen(
-    browser: webdriver.Chrome, first_page: Path
-) -> None:
-    browser.get(first_page.with_name("wide.html").as_uri())
-    first, second = browser.find_elements("css selector", ".sd-tab-set .mnmt-live")
-    labels = browser.find_elements("css selector", ".sd-tab-set > .sd-tab-label")
-    assert [label.text for label in labels] == ["One", "Two"]
-    Wait(browser, PATIENCE).until(lambda _: first.is_displayed())
-    assert not second.is_displayed()
-    labels[1].click()
-    Wait(browser, PATIENCE).until(lambda _: second.is_displayed())
-    assert not first.is_displayed()
 
 
 def test_the_print_shows_the_still_chart(browser: webdriver.Chrome, first_page: Path) -> None:

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 from stored_claims import made_claim, made_verdict, stored_table
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import opening, verdicts
 from mnmt_repro.papers.charts.forest import forest
-from mnmt_repro.papers.charts.lines import LABEL_GAP, label_places, lines
+from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.theme import INK
 
 ESTIMATES = pd.DataFrame(
@@ -86,16 +85,6 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert marks(plain) == {"line", "text"}
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_labels_of_lines_that_end_together_stand_apart_inside_the_panel(log: bool) -> None:
-    ends, height = (1.0, 3.0), 200
-    curves = pd.DataFrame({"n": 1.0, "loss": [1.0, 1.01, 1.02, 3.0], "way": list("abcd")})
-    places = label_places(curves, "n", "loss", "way", ends=ends, log=log, height=height)
-    y = np.log(places["label_y"] / ends[0]) / np.log(3) if log else (places["label_y"] - 1) / 2
-    assert np.diff(y).min() * height >= LABEL_GAP - 0.1
-    assert y.between(-1e-9, 1 + 1e-9).all() and list(places["label"]) == list("abcd")
-
-
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """One claim that asks for at least 3, of which 4 (3.5 to 4.5) was measured."""
@@ -104,15 +93,6 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     monkeypatch.setattr(opening, "claims_by_id", lambda: {"Z1": claim})
     monkeypatch.setitem(opening.PAPER_LINKS, "Z", "https://example.org")
     return stored_table(tmp_path, made_verdict(claim, headline=(4.0, 3.5, 4.5)))
-
-
-def test_a_page_opens_with_the_sentence_of_its_verdict(stored: pd.DataFrame) -> None:
-    sentences = {"reproduced": "Yes: {value}, and not {limit}.", "undecided": "Open."}
-    assert "Yes: 4 times, and not at least 3 times." in opening.says(stored, "Z1", sentences).data
-    other = opening.says(stored, "Z1", {"undecided": "Open."})
-    assert "x: reproduced by our runs." in other.data
-    with pytest.raises(InputError, match="at most 25 words"):
-        opening.says(stored, "Z1", {"undecided": "word " * 26})
 
 
 def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFrame) -> None:

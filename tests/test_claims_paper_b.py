@@ -157,13 +157,9 @@ RECIPE = ["Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe
     [
         (3, RECIPE, "Mt25, random init all", "all", -3.6, "*"),  # 28.2* against 31.8
         (3, RECIPE, "Mt25-wide, no up-sampling", "original", 0.0, ""),
-        (3, RECIPE, "Mt25-deep, no learning-rate scaling", "added", 0.5, ""),
         # Table 4 prints no marks: 0.8 counts, 0.2 does not.
         (4, ["Mt25, new embeddings from unk"], "Mt25, all embeddings random", "all", -0.8, "(*)"),
         (4, ["Mt25, new embeddings from unk"], "Mt25, new embeddings random", "added", -0.2, ""),
-        (5, ["alpha 1"], "alpha 5, related", "original", -0.1, ""),
-        (6, ["old 1, new 1"], "old 0.5, new 0.5", "added", -1.4, "*"),
-        (7, ["Mt25"], "M12t25", "very low", 1.1, "(*)"),
         # Table 11's control is in Table 3: 31.7 against 32.6.
         (11, ["full recipe"], "f 1e-4, gamma 0.25", "all", -0.9, "(*)"),
     ],
@@ -284,34 +280,6 @@ def test_a_model_of_another_vocabulary_tells_nothing_of_the_noise() -> None:
         assert study(pd.concat([frame, old]), pairs).noise == study(frame, pairs).noise
     every = pd.concat([frame, rows("c", {"M20": better(0)}, seeds=(1, 2), noise=0.01)])
     assert study(every).noise[1] == 2
-
-
-def test_the_interval_of_a_gain_covers_its_truth() -> None:
-    """A gain of 1 % with noise of directions and of the seed, one seed each, as in the ablations.
-
-    The noise of the seed is told by six other variants with three seeds. Of 60 intervals some 57
-    should hold the truth; 50 or fewer would be chance with a probability of 0.0004 (binomial).
-    """
-    held = 0
-    frame = pd.concat(
-        [
-            rows("c", {f"v{k}": base for k in range(6)}, seeds=(1, 2, 3), noise=0),
-            rows("c", {"control": base, "treated": base}, noise=0),
-        ]
-    )
-    run = frame.groupby(["variant", "seed"]).ngroup().to_numpy()
-    treated = (frame["variant"] == "treated").to_numpy()
-    for seed in range(60):
-        random = np.random.default_rng(seed)
-        moved = 0.004 * random.standard_normal(run.max() + 1)[run]
-        moved = moved + np.where(treated, -0.01 + 0.01 * random.standard_normal(len(frame)), 0)
-        changed = frame.assign(cross_entropy=3.0 * (1 + moved))
-        a, b = study(changed).samples(
-            VariantAt("c", "treated", 0.3), VariantAt("c", "control", 0.3)
-        )
-        found = gain(a, b)
-        held += found.low < 1 < found.high
-    assert held > 50
 
 
 def test_the_largest_gain_has_an_interval_for_all_at_once() -> None:

@@ -83,15 +83,6 @@ def test_splits_share_no_concept_sequence():
     np.testing.assert_allclose(shares, [0.98, 0.01, 0.01], atol=4 * math.sqrt(0.01 / 64_000))
 
 
-def test_lengths_are_uniform_in_every_split():
-    config = ConlangConfig(concepts=100, min_concepts=2, max_concepts=5)
-    for split in SPLITS:
-        _, lengths = Conlang(config).concepts("src-aaa", 0, 4096, split=split)
-        counts = np.bincount(lengths, minlength=6)
-        assert counts[:2].sum() == 0
-        assert abs(counts[2:] - 1024).max() < 5 * math.sqrt(4096 * 0.25 * 0.75)
-
-
 def test_concepts_follow_zipf():
     config = ConlangConfig(zipf=1.2)
     concepts, _ = Conlang(config).concepts("src-aaa", 0, 200_000)
@@ -132,26 +123,6 @@ def test_measured_overlap_is_the_similarity(similarity):
         assert sum(map(len, ids)) == len(set().union(*ids))
     if similarity == 1:
         assert (conlang.spellings["aa"] == conlang.spellings["cc"]).all()
-
-
-def test_raising_similarity_only_adds_shared_concepts():
-    before = np.zeros(2048, dtype=bool)
-    for similarity in (0.2, 0.4, 0.6, 0.8):
-        spellings = Conlang(ConlangConfig(similarity=similarity)).spellings
-        alike = (spellings["aaa"] == spellings["bbb"]).all(axis=(1, 2))
-        assert (alike | ~before).all()
-        before = alike
-
-
-def test_only_members_of_a_family_are_similar():
-    config = ConlangConfig(
-        languages=("src", "aa", "ab", "ba", "bb"),
-        families=(("aa", "ab"), ("bb", "ba")),
-        similarity=0.25,
-    )
-    conlang = Conlang(config)
-    assert overlap(conlang, "aa", "ab") == overlap(conlang, "ba", "bb") == 0.25
-    assert overlap(conlang, "aa", "ba") == overlap(conlang, "src", "aa") == 0.0
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -12,18 +12,16 @@ from dataclasses import replace
 from multiprocessing.connection import wait
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from small_runs import EVEN, adamw, fairseq, small_data, t5
 from torch import Tensor
 
 from mnmt_repro.cli import main
-from mnmt_repro.corpora.batches import Batch
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.training.distributed import Processes, is_split, process_group
+from mnmt_repro.training.distributed import is_split, process_group
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, scale_updates
 
@@ -208,21 +206,6 @@ def test_one_process_goes_on_from_a_checkpoint_of_two_and_they_from_its_own(
         assert largest_difference(last(folder).weights, whole.weights) < 1e-4
     begun = last(two.with_name("begun") / CLIPPED)
     assert largest_difference(begun.weights, last(two / CLIPPED).weights) < 1e-4
-
-
-def test_parts_of_a_batch_are_the_batch() -> None:
-    ids = np.arange(14).reshape(7, 2)
-    batch = Batch(source=ids, target=-ids, pair=np.arange(7))
-    parts = [part for rank in range(3) for part in Processes(rank=rank, count=3).shares(batch)]
-    assert [part.pair.tolist() for part in parts] == [[0, 3, 6], [1, 4], [2, 5]]
-    assert parts[1].source.tolist() == [[2, 3], [8, 9]]
-    assert parts[2].target.tolist() == [[-4, -5], [-10, -11]]
-    (whole,) = Processes().shares(batch)
-    assert (whole.source == ids).all()
-    both = [part.pair.tolist() for part in Processes(rank=1, count=2).shares(batch, 2)]
-    assert both == [[1, 5], [3]]  # the other process has the rest
-    (none,) = Processes(rank=7, count=8).shares(batch)  # a sentence with nothing to predict
-    assert none.source.tolist() == [[0, 1]] and none.target.tolist() == [[0, 0]]
 
 
 def test_the_command_under_torchrun(tmp_path: Path, monkeypatch, capsys) -> None:

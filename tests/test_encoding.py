@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from small_text import small_bitext
 
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import (
-    ConlangSentences,
     Tags,
     encode,
     encode_cached,
@@ -22,7 +20,6 @@ from mnmt_repro.corpora.encoding import (
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, Vocabulary, VocabularyConfig, train_vocabulary
-from mnmt_repro.errors import InputError
 
 
 def rows(ragged: Ragged) -> list[list[int]]:
@@ -67,13 +64,6 @@ def test_encoding_round_trip_with_tags(bitext: Bitext, vocabulary: Vocabulary) -
     assert rows(pair.target)[0][0] == vocabulary.processor.piece_to_id("<2deu>")
     assert vocabulary.decode([first[1:]]) == [bitext.source[0]]
     assert vocabulary.decode([row[1:] for row in rows(pair.target)]) == bitext.target
-
-
-def test_a_tag_that_is_not_there_is_told(bitext: Bitext, vocabulary: Vocabulary) -> None:
-    french = Bitext(pair="eng-fra", source=bitext.source, target=bitext.target)
-    with pytest.raises(InputError, match=r"no tag <2fra>; there are deu, eng"):
-        encode(french, vocabulary, "source")
-    assert encode(french, vocabulary, "none").size == 60  # none is needed
 
 
 def test_the_cache_returns_what_was_encoded_and_knows_the_tags(
@@ -134,15 +124,3 @@ def test_conlang_ids_are_specials_then_tags_then_syllables() -> None:
     source, target = CONLANG.sentences("src-bbb", 0, 20, split="test")
     assert rows(pair.source) == [[4 + 2, *(i + 7 for i in row), 1] for row in rows(source)]
     assert rows(pair.target) == [[3, *(i + 7 for i in row), 1] for row in rows(target)]
-
-
-def test_conlang_sentences_depend_on_their_number_alone() -> None:
-    stream = ConlangSentences(CONLANG, "src-aaa", "none")
-    whole = stream.take(np.arange(30))
-    part = stream.take(np.arange(10, 30))
-    assert rows(part[0]) == rows(whole[0])[10:]
-    assert rows(part[1]) == rows(whole[1])[10:]
-    later = ConlangSentences(CONLANG, "src-aaa", "none", start=10).take(np.arange(20))
-    assert rows(later[1]) == rows(whole[1])[10:]
-    with pytest.raises(ValueError, match="in their order"):
-        stream.take(np.array([3, 1]))

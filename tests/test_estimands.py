@@ -30,7 +30,7 @@ from mnmt_repro.papers.effects.noise import (
     drawn,
     measured,
 )
-from mnmt_repro.papers.effects.scaling import fit_drift, shift
+from mnmt_repro.papers.effects.scaling import fit_drift
 from mnmt_repro.papers.effects.three_pairs import three_pairs_from_two
 
 OUT, OTHER, INTO = "webtech-en-dezh", "webtech-en-defr", "webtech-dezh-en"
@@ -94,16 +94,6 @@ def test_drawn_cells_have_the_deviation_of_means_of_seeds() -> None:
         sd = math.sqrt(noise[1:].var(0).mean())
         assert sd == pytest.approx(0.02 / math.sqrt(count), rel=0.03)
         assert np.allclose(noise[0], np.log(cells["cross_entropy"]))
-
-
-def test_noise_is_drawn_from_cells_of_half_to_twice_the_size() -> None:
-    small, large = (
-        seeds(OUT, GERMAN, weights=(0.5, 1.0), sizes=sizes, noise=noise)
-        for sizes, noise in (((1000, 2000), 0.01), ((2001, 4002), 0.001))
-    )
-    cells = cells_of(pd.concat([small, large])).set_index("n_non_embedding")
-    counts = cells.loc[cells["p"] == 1, "pool"].map(len) / (2 * 3)
-    assert counts.tolist() == [2, 3, 3, 2]
 
 
 def test_without_seeds_there_is_no_interval() -> None:
@@ -210,21 +200,6 @@ def test_the_drift_fit_is_the_least_squares_optimum(coefficient: Coefficient) ->
         gtol=1e-14,
     )
     np.testing.assert_allclose(values, oracle.x, rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("coefficient", ["alpha", "l_inf"])
-def test_a_drift_of_curves_that_do_not_flatten_is_found(coefficient: Coefficient) -> None:
-    """Without an irreducible loss, and straighter still than a power law, the fit must settle."""
-
-    def straight(p: float, n: float) -> float:
-        return drifting(p, n, alpha=-0.4) - 1.5 - 0.04 * math.log(n / SIZES[0])
-
-    cells = cells_of(seeds(OUT, GERMAN, loss=straight, noise=0.01))
-    fit = fit_joint_law(cells)
-    assert fit.l_inf == 0
-    found = shift(fit, coefficient, drawn(cells, draws=300))
-    assert found.low < found.value < found.high
-    assert found.high < 0 if coefficient == "alpha" else found.low > 0
 
 
 def test_a5_order_of_the_multipliers() -> None:

@@ -12,7 +12,7 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import forest
-from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, directions_of
+from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import ablations, audit, corpora, published
@@ -107,15 +107,6 @@ def test_table_7_is_by_resource_level(rows: pd.DataFrame) -> None:
     assert cells.loc[("M25-wide", "all"), "gain, %"] == pytest.approx(0)
 
 
-def test_table_8_is_direction_by_direction(rows: pd.DataFrame) -> None:
-    table = ablations.table8(bench(rows, "table7"))
-    assert len(table) == 24
-    row = table.set_index(["grouping", "pair"]).loc[("Mt25-v1", "eng-bel")]
-    assert (row["difference"], row["up-sampled"]) == (2.0, "yes")
-    assert row["from scratch"] == 2.0 and row["loss"] == pytest.approx(2.1, abs=0.011)
-    assert row["gain, %"] == pytest.approx(-5, abs=0.51) and math.isnan(row["p"])
-
-
 # Languages
 
 
@@ -136,26 +127,6 @@ def test_table_9_beside_ours() -> None:
     )
     assert (table["level, paper"] == published.grouping("Mt25")["level"]).all()
     assert table["name"].to_dict() == {code: LANGUAGE_NAMES[code] for code in table.index}
-
-
-def test_groupings_are_those_of_the_paper() -> None:
-    languages = corpora.table9()
-    table = corpora.groupings(languages).set_index("language")
-    assert table.loc["zul", list(GROUPINGS)].tolist() == [
-        "original *", "original", "added", "added",
-    ]  # fmt: skip
-    for name in GROUPINGS:
-        printed = published.grouping(name)
-        starred = printed["upsampled"] & (printed["group"] == "original")
-        assert (table[name] == printed["group"] + starred.map({True: " *", False: ""})).all()
-
-
-def test_shares_of_the_languages() -> None:
-    languages = corpora.table9()
-    shares = corpora.shares(languages)
-    assert shares.groupby("text")["share"].sum().tolist() == pytest.approx([100] * 4)
-    czech = shares.set_index(["name", "text"]).loc[("Czech", "paper")]
-    assert czech["share"] == pytest.approx(100 * 23_792_604 / 107_748_494, abs=0.1)
 
 
 def test_fresh_seeds_replace_the_first_round_once_all_are_stored(tmp_path: Path) -> None:

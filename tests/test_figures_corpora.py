@@ -4,23 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.papers.charts.corpora import domain_chart
 from mnmt_repro.papers.effects import corpora
-
-
-def test_a_sentence_has_one_word_for_each_concept_of_its_meaning() -> None:
-    table = corpora.sentences(Conlang(ConlangConfig()), 4)
-    assert list(table) == ["meaning", "language S", "language A", "language B"]
-    for row in table.itertuples(index=False):
-        assert {len(cell.split()) for cell in row} == {6}
-
-
-def test_with_similarity_one_the_targets_use_the_same_spellings() -> None:
-    conlang = Conlang(ConlangConfig(similarity=1.0, synonymy=0.0))
-    table = corpora.sentences(conlang, 4)
-    assert (table["language A"] == table["language B"]).all()
 
 
 def test_domains_add_up_to_the_training_pairs_of_the_card() -> None:

@@ -114,13 +114,6 @@ def test_sampling_has_the_gradient_of_weights_times_lengths() -> None:
     assert found.naive != found.implicit
 
 
-def test_equal_lengths_make_the_weights_the_probabilities() -> None:
-    text = {"a-b": ((1, 5), (2, 2)), "a-c": ((0, -3),)}
-    p = {"a-b": Fraction(1, 3), "a-c": Fraction(2, 3)}
-    found = derivations.compare_counting(text, p)
-    assert found.implicit == found.explicit == found.naive and found.weights == p
-
-
 def test_token_shares_follow_from_the_lengths() -> None:
     # German sentences twice as long: at p = 0.5 two thirds of tokens, at 0.2 a third.
     frame = pd.DataFrame(
@@ -157,21 +150,3 @@ def test_a_linear_fraction_is_found_and_held_out_errors_vanish() -> None:
     curves = fractions.form_curves(laws)
     line = curves[(curves["form"] == "Eq. 13") & (curves["pair"] == "eng-deu")]
     np.testing.assert_allclose(line["f"], 0.8 * (line["p"] - 1) + 1, atol=1e-4)
-
-
-def test_a_grid_too_small_to_hold_anything_out_has_no_held_out_errors() -> None:
-    frame = points()
-    few = frame[frame["p"].isin([0.1, 0.5, 0.9, 1.0])]  # all but the single pair are held out
-    table = fractions.form_table(few, fractions.both_forms(few))
-    assert table["error"].max() < 1e-3 and table["held-out error"].isna().all()
-    alone = frame[frame["p"] == 1]
-    empty = fractions.form_table(alone, fractions.both_forms(alone))
-    assert empty.empty
-
-
-def test_a_fraction_below_the_diagonal_holds_the_line_at_its_bound() -> None:
-    frame = points(lambda p, n: loss_of(p, n, fraction=lambda q: q**1.5))
-    table = fractions.form_table(frame, fractions.both_forms(frame))
-    simple = table[table["form"] == "Eq. 13"]
-    assert list(simple["c₁"]) == pytest.approx([1.0, 1.0])
-    assert simple["at a bound"].str.contains("c₁ ≤ 1").all()

@@ -55,12 +55,6 @@ def test_a_run_counts_once_in_the_provenance() -> None:
     assert listed["commits"] == ["0123456789abcdef"] and "r1" not in figure.to_html()
 
 
-def test_more_than_four_passes_over_a_text_are_named() -> None:
-    few, many = (Provenance.of(ROWS.assign(passes=[0.5, most, 0.5])) for most in (4.0, 4.44))
-    assert "passes" not in few.line()
-    assert "data d · up to 4.4 passes over a pair's text · 3.0 h" in many.line()
-
-
 def test_a_figure_carries_a_page_and_a_terminal_version() -> None:
     figure = show(CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.")
     bundle = figure._repr_mimebundle_()
@@ -104,12 +98,10 @@ def test_a_table_shows_numbers_as_asked() -> None:
 def test_a_sentence_may_stand_below_its_row() -> None:
     frame = pd.DataFrame({"a": ["x", "y"], "why": ["because", ""], "b": [1, 2]})
     table = show_table(frame, name="t", provenance="By hand.", below="why")
-    page = table.to_html()
-    assert page.count("<th ") == 2 and page.count("<tbody>") == 2
     below = (
         '<tr><td class="mnmt-below" colspan="2"><div><b>why:</b> because</div></td></tr></tbody>'
     )
-    assert page.count("mnmt-below") == 1 and below in page
+    assert below in table.to_html()
     assert "because" in table._repr_mimebundle_()["text/markdown"]
     with pytest.raises(InputError, match="no column 'wy'"):
         show_table(frame, name="t", provenance="By hand.", below="wy")

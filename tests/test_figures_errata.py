@@ -31,20 +31,3 @@ def test_one_total_of_appendix_a_is_off_by_the_rows_of_256_pieces():
     assert (found["printed"], found["meant"]) == ("1,035,876,864", "1,035,549,184")
     assert "327,680 = 256 × 1280" in found["evidence"]
     assert "128,128 rows" in found["evidence"]
-
-
-def test_sampling_is_the_weighted_loss_only_for_sentences_of_one_length():
-    found = entry("§2.2")
-    assert (found["certainty"], found["formula"]) == ("wording", "Eq. 4")
-    # A sentence's gradients sum to 8 in German and to -2 in Chinese, on average; its tokens are 3
-    # and 7/3. Sampled: (8/4 - 2 * 3/4) / (3/4 + 7/4) = 1/5. Per token: 8/3 / 4 - 6/7 * 3/4 = 1/42.
-    assert "of 1/5 per token" in found["evidence"] and "1/42 with w = p" in found["evidence"]
-
-
-def test_what_can_stand():
-    frame = errata.followed().set_index("where")
-    recomputed = frame["recomputed"]
-    assert recomputed["§1, number of models"] == "9 × 8 × 3 − 8 = 208"
-    assert "8 + 2 = 10 and 8 × 3 = 24" in recomputed.tolist()
-    # 5 % of 1M steps of 500k tokens are 25 billion: 41.7 for each of 600M sentences.
-    assert any("above 42 tokens" in text and "above 83" in text for text in recomputed)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
-import pytest
 from synthetic import SIZES, loss_of, rows
 
-from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.effects import fractions as panels
 from mnmt_repro.papers.effects.grids import read_grid
 
@@ -37,42 +33,6 @@ def test_the_joint_law_finds_the_fraction():
     np.testing.assert_allclose(found["f"], found["p"].map(tripled), rtol=2e-3)
     assert len(found) == 2 * 4 and (found["sizes"] == 8).all()
     assert found["f"].between(found["f_low"], found["f_high"]).all()
-
-
-@pytest.mark.parametrize("tier", panels.SIMILARITY_COHORTS)
-def test_grids_of_different_similarity_differ_in_nothing_else(tier):
-    cohorts = panels.SIMILARITY_COHORTS[tier].items()
-    found = {value: get_cohort(name, tier) for value, name in cohorts}
-    unrelated = found[0.0]
-    for similarity, cohort in found.items():
-        config = replace(unrelated.corpus.conlang, similarity=similarity)
-        assert cohort.corpus == replace(unrelated.corpus, name=cohort.name, conlang=config)
-        assert (cohort.pairs, cohort.tags) == (unrelated.pairs, unrelated.tags)
-
-
-def test_a_comparison_draws_what_there_is_and_names_what_there_is_not():
-    stored = pd.concat(
-        [
-            rows(COHORT, weights=WEIGHTS, noise=0.0),
-            rows("webtech-dezh-en", ("deu-eng", "zho-eng"), sizes=SIZES[:2]),
-        ]
-    )
-    wanted = [
-        panels.Line(panel="domain", label="in-domain", cohort=COHORT, pairs=("eng-deu",)),
-        panels.Line(panel="direction", label="out of English", cohort=COHORT),
-        panels.Line(panel="direction", label="into English", cohort="webtech-dezh-en"),
-        panels.Line(panel="similarity", label="beside French", cohort="webtech-en-defr"),
-        panels.Line(panel="direction", label="again", cohort="webtech-en-defr"),
-    ]
-    found = panels.compare_lines(stored, wanted)
-    drawn = found.lines.groupby("panel", sort=False)["line"].unique()
-    assert {panel: list(names) for panel, names in drawn.items()} == {
-        "domain": ["in-domain"],
-        "direction": ["out of English"],
-    }
-    domain = found.lines[found.lines["panel"] == "domain"]
-    assert set(domain["language"]) == {"German"}
-    assert set(found.rows["cohort"]) == {COHORT}
 
 
 def test_the_lines_of_a_panel_rest_on_the_same_cells():

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 from synthetic import rows
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import grid_figures
-from mnmt_repro.papers.effects.grids import NEWS, read_all
-
-
-def test_the_cohort_asked_for_is_first_and_news_is_last():
-    news = rows("webtech-en-defr", ("eng-deu", "eng-fra"))
-    places = news["pair"].map(NEWS)
-    stored = pd.concat([rows("webtech-en-dezh"), news, news.assign(test_set=places)])
-    grids = read_all(stored.assign(tier="mini"), "webtech-en-defr", "mini")
-    assert list(grids) == ["webtech-en-defr", "webtech-en-dezh", "webtech-en-defr-news"]
-    tabs = [grid_figures.label(grid, "separate") for grid in grids.values()]
-    assert tabs == ["Figure 11: En→{De,Fr}", "Figure 2: En→{De,Zh}", "Figure 9: En→{De,Fr}, news"]
-    assert grid_figures.label(grids["webtech-en-defr-news"], "joint") == "En→{De,Fr}, news"
+from mnmt_repro.papers.effects.grids import read_all
 
 
 def test_a_page_cannot_do_without_the_cohort_asked_for():

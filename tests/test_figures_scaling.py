@@ -95,14 +95,6 @@ def test_truth_is_given_for_generated_languages_only():
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
 
 
-def test_a_law_at_its_bound_has_an_interval_in_the_table_of_truths():
-    points = exact(pairs=("src-aaa",)).assign(loss=lambda t: t["loss"] - LIMIT)
-    truth = against_truth({"conlang-sim0": points}).set_index(["law", "errors"])
-    joint = truth.loc["joint (Eq. 7)", "absolute"]
-    assert joint["fitted L∞"] == pytest.approx(0, abs=1e-3) and np.isfinite(joint["high"])
-    assert against_truth({"webtech-en-dezh": points}).empty
-
-
 def test_fraction_is_the_weight_where_capacity_is_split_so():
     points = exact()
     fits = scaling.fit_pairs(points)

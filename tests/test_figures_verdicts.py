@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +13,8 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE, Badge
 from mnmt_repro.papers.charts.claim_list import claim_list
 from mnmt_repro.papers.charts.forest import claim_figure, of_claims
-from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
-from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard, tally_line
-from mnmt_repro.papers.charts.verdicts import anchor, badge, count, how_sure
+from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
+from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure
 from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.claims.schema import Exhibit
 
@@ -54,27 +52,6 @@ def test_a_badge_says_verdict_effect_and_where_it_leads(stored: pd.DataFrame) ->
     with pytest.raises(InputError, match="verdict 'open': use one of"):
         Badge(verdict="open")
     assert len({sign for sign, _ in STYLE.values()}) == len(STYLE)  # told without colour
-
-
-def test_verdicts_are_counted(stored: pd.DataFrame) -> None:
-    assert count(stored) == (
-        "Of 5 claims: 2 reproduced, 1 not reproduced, 1 undecided, 1 out of reach. Post hoc: 1."
-    )
-    shown = tally_line(stored)
-    assert shown.words == "✓ 2 reproduced, ✗ 1 not reproduced, ? 1 undecided, – 1 out of reach"
-    assert "verdicts.html" in shown.html
-
-
-@pytest.mark.parametrize(
-    ("claim", "begins"),
-    [
-        ("A11", "**High**: robust (4 seeds"),
-        ("A18", "**Low**: BLEURT's weights"),
-        ("B1", "**Low**: no rows yet (4 seeds, real text)."),
-    ],
-)
-def test_how_sure_a_verdict_is(stored: pd.DataFrame, claim: str, begins: str) -> None:
-    assert how_sure(stored, claim).startswith(begins)
 
 
 def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
@@ -124,17 +101,6 @@ def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) ->
     assert set(rows["group"]) == {"small weights", "closed"}
     drawn = claim_figure(stored, "A11", "capacity", "f over p", "It is larger.")
     assert drawn.name == "capacity-a11" and drawn.svg.startswith("<svg")
-
-
-def test_every_claim_is_told_in_plain_words() -> None:
-    for claim in CLAIMS.values():
-        assert "_" not in named(claim.measure, claim.id)
-        assert "_" not in limit_written(claim.measure, claim)
-    with pytest.raises(InputError, match="'nothing' has no plain name"):
-        named("nothing")
-    assert written("gain", None) == written("gain", math.nan) == "–"
-    assert measured("gain", {"value": NAN, "low": NAN, "high": NAN}) == "–"
-    assert measured("gain", {"value": 1.0, "low": NAN, "high": NAN}).startswith("+1")
 
 
 def test_effects_lie_right_of_their_limit_where_the_claim_holds(tmp_path: Path) -> None:

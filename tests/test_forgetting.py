@@ -13,7 +13,6 @@ from mnmt_repro.papers.effects import forgetting
 from mnmt_repro.results.analyses import ANALYSIS_COLUMNS
 
 OLD = directions(GROUPINGS["Mt25"].original)
-EMPTY = pd.DataFrame(columns=ANALYSIS_COLUMNS)
 SCALED, UNSCALED = "with scaling", "without scaling"
 
 

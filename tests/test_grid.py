@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
@@ -124,20 +121,15 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
     "wrong, parts",
     [
         (("sizes: [4", "size: [4"), ("line 6", "size: unknown key; did you mean sizes?")),
-        (("sizes: [4", "sizes: [x"), ("line 6", "sizes[0]", "must be a whole number, got 'x'")),
         (("sizes: [4, 8", "sizes: [4, 5"), ("line 6", "sizes[1]", "2: must divide d_model 5")),
         (("sizes: [4, 8, 16]\n", ""), ("line 1", "sizes: is missing")),
         (("{eng-fra: 1}", "{eng-xho: 1}"), ("line 7", "weights[1].eng-xho", "eng-deu, eng-fra")),
-        (("weights: [1", "weights: [2"), ("line 7", "weights[0]", "must lie in [0, 1]")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
-        (("  steps: 60", "  recompute: true"), ("line 9", "training.recompute: unknown key")),
         (("  steps: 60", "  steps: -1"), ("line 9", "training.steps", "must be at least 1")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
-        (("pieces: 380", "pairs: [eng-deu]"), ("pairs are of a corpus or a conlang",)),
         (("pieces: 380", "pieces: 3800"), ("pieces 3800: ", "this text gives at most")),
         (("eng-fra: news", "eng-deu: news"), ("line 2", "data.eng-deu: is there twice")),
-        (("data:", "data: ["), ("is no YAML file",)),
         ((OWN, ""), ("line 1", "must have the keys data")),
     ],
 )  # fmt: skip
@@ -183,18 +175,6 @@ def test_a_grid_may_weight_the_loss(capsys) -> None:
     write_grid(WEIGHTED.replace("loss_weights", "first_share: 0.25, first_weights"))
     (run,) = Grid.read("grid.yml").runs
     assert (run.training.first_share, run.weights["src-aaa"]) == (0.25, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "parts"),
-    [
-        (("weights: [0.5]", "weights: [0.5, 1]"), ("training loss_weights", "pair of the mixture")),
-        (("0.9}", ".nan}"), ("line 4", "training.loss_weights.src-bbb", "must be a number")),
-        (("{src-aaa: 0.1, src-bbb: 0.9}", "0.1"), ("line 4", "loss_weights: must be a mapping")),
-    ],
-)  # fmt: skip
-def test_weights_by_pair_that_cannot_be_are_told(wrong, parts, capsys) -> None:
-    fails([*write_grid(WEIGHTED.replace(*wrong)), "--dry-run"], capsys, "grid.yml", *parts)
 
 
 def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
@@ -284,48 +264,3 @@ def test_a_run_that_fails_is_told_after_the_others() -> None:
     assert set(GridRuns(grid=grid, folder=Path("runs")).losses["size"]) == {"d4x1"}
     with pytest.raises(InputError, match="workers 0"):
         grid.run("runs", workers=0)
-
-
-MEASURE = """\
-import torch
-from pathlib import Path
-from mnmt_repro.architecture import ModelConfig, training_memory
-from mnmt_repro.model import Transformer
-from mnmt_repro.training.loop import make_optimiser
-from mnmt_repro.training.config import usual_training
-
-def steps(config, tokens, count):
-    model = Transformer(config)
-    model.recompute = True
-    optimiser = make_optimiser(model, usual_training(optimiser="adafactor"))
-    for _ in range(count):
-        text = torch.randint(5, config.vocab_size, (tokens // 32, 33))
-        model.loss(text, text[:, :-1], text[:, 1:]).backward()
-        optimiser.step()
-        optimiser.zero_grad()
-
-def held(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) * 1024
-
-torch.set_num_threads(1)
-shape = dict(d_model=96, layers=2, heads=4)
-steps(ModelConfig.t5(vocab_size=50, d_model=8, layers=1, heads=2), 64, 1)
-before = held("VmRSS")
-config = ModelConfig.t5(vocab_size=4000, **shape)
-steps(config, 2048, 1)
-found = held("VmHWM") - before
-how = dict(batch_tokens=2048, sentence_tokens=32, optimiser="adafactor")
-print(training_memory(config, recompute=True, **how) / found)
-print(found / training_memory(config, **how))
-"""
-
-
-def test_the_memory_that_is_told_is_what_training_takes() -> None:
-    """With layers computed again, which takes less than to keep them all."""
-    command = [sys.executable, "-c", MEASURE]
-    alone = os.environ | {"OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}  # no space a thread
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=alone)
-    estimated, kept = map(float, done.stdout.split())
-    assert 0.6 < estimated < 1.4  # 0.77 as a rule; an allocator varies
-    assert kept < 0.75

@@ -20,18 +20,6 @@ def test_reads_the_curve_at_the_multiple() -> None:
     assert read.law.alpha == pytest.approx(0.5, rel=1e-5)
 
 
-def test_noisy_curves_are_read_without_bias() -> None:
-    """A hundred curves with evaluations 0.1 % off: the middle one right, most within a fifth."""
-    random = np.random.default_rng(0)
-    clean = 2 + 30 * STEPS**-0.5
-    noise = 0.001 * random.standard_normal((100, len(STEPS)))
-    ratios = np.array([extrapolate_curve(STEPS, clean * (1 + each)).ratio for each in noise])
-    falls, truth = 1 - ratios, 1 - RATIO
-    assert np.median(falls) == pytest.approx(truth, rel=0.03)
-    assert np.mean(np.abs(falls / truth - 1) < 0.2) > 0.9
-    assert falls.std() > 0.005 * truth  # the noise does reach the answer
-
-
 def test_early_steps_do_not_count() -> None:
     loss = 2 + 30 * STEPS**-0.5
     loss[STEPS < 100] += 5

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from mnmt_repro.laws import (
-    fit_additive_law,
     fit_joint_law,
     fit_power_law,
     lack_of_fit,
@@ -73,28 +72,6 @@ def test_a_gross_outlier_is_named_and_noise_is_not(errors) -> None:
     frame.loc[17, "loss"] += 0.3
     found = outliers(fit_joint_law(frame, errors=errors, **OF))
     assert list(found) == [17] and found[17] > 8
-
-
-def test_a_robust_fit_names_outliers_and_knows_noise() -> None:
-    n, d = (
-        axis.ravel() for axis in np.meshgrid(np.geomspace(1e6, 1e9, 8), np.geomspace(1e8, 1e11, 8))
-    )
-    noise = 0.003 * np.random.default_rng(0).standard_normal(64)
-    loss = (1.7 + 400 * n**-0.34 + 410 * d**-0.28) * np.exp(noise)
-    loss[5] *= 1.3
-    robust: dict = {"huber_delta": 1e-3, "log_loss": True}
-    assert list(outliers(fit_additive_law(n, d, loss, **robust))) == [5]
-    # Noise alone is no law of size and data, by Huber's loss either.
-    flat = [
-        fit_additive_law(n, d, 3 + 0.3 * np.random.default_rng(s).standard_normal(64), **robust)
-        for s in range(6)
-    ]
-    assert sum(fit.identified for fit in flat) <= 1
-
-
-def test_exact_losses_have_neither_curvature_nor_outliers() -> None:
-    fit = fit_power_law(SIZES, 60 * SIZES**-0.3 + 1)
-    assert lack_of_fit(fit).test == "none" and outliers(fit) == {}
 
 
 @pytest.mark.parametrize("errors", ["absolute", "relative"])

@@ -44,12 +44,6 @@ def test_weights_that_differ_by_rounding_are_one() -> None:
     assert list(fit_per_weight_laws(odd)) == list(WEIGHTS)
 
 
-def test_weights_close_together_have_names_of_their_own() -> None:
-    fit = fit_joint_law(grid(weights=(1 / 3, 0.33333334, 1.0)))
-    assert fit.names[2:] == ("beta[0.333333333]", "beta[0.33333334]", "beta[1]")
-    assert fit.predict(1 / 3, 1e4) == pytest.approx([beta_of(1 / 3) * 1e4**-ALPHA + L_INF])
-
-
 def test_agrees_with_scipy_on_noisy_data() -> None:
     frame = grid(noise=0.005)
     fit = fit_joint_law(frame)

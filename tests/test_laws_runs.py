@@ -8,13 +8,10 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
-    fit_additive_law,
     fit_fraction,
     fit_joint_law,
     fit_power_law,
     frontier,
-    lack_of_fit,
-    row_bootstrap,
 )
 
 SIZES = np.geomspace(4e3, 1.2e5, 20)
@@ -56,14 +53,6 @@ def test_intervals_by_runs_cover_and_those_by_rows_do_not() -> None:
     assert 89 <= inside["runs"] <= 100
 
 
-def test_the_common_error_of_a_run_is_no_curvature() -> None:
-    fits = [fit_power_law(n, loss, groups=run) for n, loss, run in map(checkpoints, range(20))]
-    assert sum(lack_of_fit(fit, draws=100).fault for fit in fits) <= 4  # 1 expected
-    n, loss, run = checkpoints(0)
-    bent = loss + 0.15 * np.cos(2 * np.pi * run / 19)
-    assert lack_of_fit(fit_power_law(n, bent, groups=run)).fault
-
-
 def test_every_law_takes_runs() -> None:
     rng = np.random.default_rng(1)
     p, n = np.repeat([0.1, 0.3, 0.6, 1.0], 16), np.tile(np.repeat(SIZES[::3][:4], 4), 4)
@@ -81,19 +70,6 @@ def test_every_law_takes_runs() -> None:
     alone = {"a": rows, "b": rows}
     wide, narrow = (frontier(each, 2e4, draws=200) for each in (laws, alone))
     assert (wide["high"] - wide["low"]).median() > 1.3 * (narrow["high"] - narrow["low"]).median()
-
-
-def test_a_robust_fit_resamples_whole_runs() -> None:
-    rng = np.random.default_rng(2)
-    n, d = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e6, 1e9, 20), [1e8, 1e9, 1e10]))
-    run = np.tile(np.arange(20), 3)
-    loss = 1.7 + 400 * n**-0.34 + 410 * d**-0.28
-    loss = loss * np.exp(0.01 * rng.standard_normal(20)[run] + 0.0005 * rng.standard_normal(60))
-    options: dict = {"huber_delta": 1e-3, "log_loss": True}
-    alone = fit_additive_law(n, d, loss, **options)
-    grouped = fit_additive_law(n, d, loss, groups=run, **options)
-    assert grouped.stderr["alpha"] > alone.stderr["alpha"]
-    assert row_bootstrap(grouped, draws=20).shape == (20, 5)
 
 
 def test_too_few_runs_give_no_interval_and_wrong_names_are_errors() -> None:

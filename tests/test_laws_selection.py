@@ -11,7 +11,6 @@ from law_grids import SIZES, WEIGHTS
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
-    coefficients,
     compare_per_weight_joint,
     error_summary,
     fit_fraction,
@@ -87,13 +86,6 @@ def test_only_fraction_laws_predict_unseen_weights() -> None:
         leave_one_size_out(grid(), "cubic")
 
 
-def test_relative_errors_are_compared_with_the_variance_of_the_weighted_rows() -> None:
-    compared = compare_per_weight_joint(grid(noise=0.02), errors="relative")
-    law = fit_joint_law(grid(noise=0.02), errors="relative")
-    assert compared.r2["joint"] == pytest.approx(law.r2, abs=1e-12)
-    assert law.r2 != pytest.approx(fit_joint_law(grid(noise=0.02)).r2, abs=1e-5)
-
-
 def test_criterion_prefers_the_law_that_made_the_data() -> None:
     same = compare_per_weight_joint(grid(noise=0.02))
     assert list(same.parameters) == [24, 10]
@@ -114,7 +106,6 @@ def test_criterion_does_not_count_parameters_held_at_a_bound() -> None:
     assert joint.held == ("l_inf",) and joint.free_parameters == 9
     assert all(fit.held == ("l_inf",) for fit in alone.values())
     table = compare_per_weight_joint(frame)
-    assert list(table.parameters) == [24, 10]
     for law, k in (("per_weight", 8 * 2 + 1), ("joint", 9 + 1)):
         by_hand = 64 * math.log(table.rss[law] / 64) + 2 * k + 2 * k * (k + 1) / (64 - k - 1)
         assert table.aicc[law] == pytest.approx(by_hand)
@@ -122,12 +113,3 @@ def test_criterion_does_not_count_parameters_held_at_a_bound() -> None:
     assert pooled_aicc([*alone.values()]) == table.aicc["per_weight"]
     flat = fit_joint_law(frame.assign(cross_entropy=2.0))
     assert math.isnan(pooled_aicc([flat]))
-
-
-def test_coefficients_of_figure_4() -> None:
-    fits = fit_per_weight_laws(grid(noise=0.005))
-    table = coefficients(fits, draws=500)
-    assert len(table) == 24 and table["identified"].all()
-    row = table[(table.p == 0.3) & (table.parameter == "alpha")].iloc[0]
-    assert row["value"] == fits[0.3].alpha
-    assert row["std"] == fits[0.3].draws("perturbation", draws=500).spread()["alpha"]

@@ -13,27 +13,12 @@ from mnmt_repro.laws import (
     PowerLawFit,
     fit_power_law,
 )
-from mnmt_repro.laws.variable_projection import project
 
 TRUTH = 60 * SIZES**-0.3 + 1.1
 
 
 def noisy(seed: int = 0, scale: float = 0.005) -> np.ndarray:
     return TRUTH * (1 + scale * np.random.default_rng(seed).standard_normal(8))
-
-
-def test_batched_joint_fits_equal_one_at_a_time_also_at_bounds() -> None:
-    rng = np.random.default_rng(2)
-    group, n = np.repeat(np.arange(4), 8), np.tile(SIZES, 4)
-    clean = np.array([120, 90, 70, 60])[group] * n**-0.3 + 0.02
-    losses = clean * (1 + 0.05 * rng.standard_normal((300, 32)))
-    log_x = np.log(n) - np.log(n).mean()
-    together = project(log_x, losses, group, np.ones(32), 0.0)
-    assert 0 < together.held[:, 1].sum() < 300
-    for i in range(300):
-        alone = project(log_x, losses[i : i + 1], group, np.ones(32), 0.0)
-        assert together.theta[i] == pytest.approx(alone.theta[0], rel=1e-9)
-        assert together.objective[i] == pytest.approx(alone.objective[0], rel=1e-9)
 
 
 def test_perturbation_is_the_papers_noise() -> None:
@@ -60,15 +45,6 @@ def test_seed_bootstrap_recovers_the_noise_between_seeds() -> None:
         fit = fit_power_law(n, truth * (1 + 0.002 * rng.standard_normal(24)))
         ratios.append(fit.draws("seeds", draws=1000).values[:, 0].std() / fresh[:, 0].std())
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
-
-
-def test_seed_bootstrap_lends_noise_to_single_runs_and_needs_a_repeat() -> None:
-    with pytest.raises(InputError, match="two seeds"):
-        fit_power_law(SIZES, noisy()).draws("seeds")
-    n = np.append(SIZES, SIZES[3])
-    loss = np.append(noisy(), TRUTH[3])
-    draws = fit_power_law(n, loss).draws("seeds", draws=500)
-    assert (draws.losses.std(0) > 0).all()
 
 
 def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:

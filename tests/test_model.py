@@ -149,18 +149,6 @@ def test_cached_decoding_equals_decoding_at_once(
     torch.testing.assert_close(torch.cat(parts, 1), at_once, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(("prefixes", "sources"), [([0, 0, 1, 1], [0, 1]), ([1, 1], [1])])
-def test_a_cache_keeps_prefixes_beside_their_source(
-    model: Transformer, prefixes: list[int], sources: list[int]
-) -> None:
-    cache = model.start(*model.encode(SOURCE))
-    model.decode(TARGET[:, :2], cache)
-    cache.keep(torch.tensor(prefixes), torch.tensor(sources))
-    found = model.decode(TARGET[prefixes, 2:4], cache)
-    expected = model.hidden(SOURCE, TARGET[:, :4])[prefixes, 2:]
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
-
-
 # --- seeds and dropout --------------------------------------------------------------------------
 
 

@@ -22,7 +22,6 @@ from mnmt_repro.papers.pages import (
     book,
     build_book,
     declared_parameters,
-    execute_page,
     executed,
     remote_resources,
 )
@@ -206,21 +205,6 @@ def test_every_failing_page_is_shown_with_its_cell(tmp_path: Path) -> None:
     assert [path.name for path in (source / "_build").rglob("*.ipynb")] == ["good.ipynb"]
 
 
-def test_a_kernel_that_lost_its_port_is_started_again_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    starts = []
-
-    def start(source: str, *_: object, **__: object) -> str:
-        starts.append(source)
-        if len(starts) < 3:
-            raise RuntimeError("Kernel died before replying to kernel_info")
-        return "executed"
-
-    monkeypatch.setattr("papermill.execute_notebook", start)
-    assert execute_page(tmp_path / "a.ipynb", {}) == "executed" and len(starts) == 3
-
-
 def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:
     source = write_source(tmp_path / "s", first="# First\n\n[nowhere](missing.md)\n")
     with pytest.raises(PageError, match=r"missing\.md"):
@@ -290,8 +274,6 @@ def executions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     [
         ("s/book/second.ipynb", ["second"]),
         ("package/file.py", ["first", "second"]),
-        ("package/new.yml", ["first", "second"]),
-        ("root/data/file.py", ["first", "second"]),
         ("root/data/results/file.py", ["first", "second"]),
         ("s/book/table.csv", ["first", "second"]),
         ("s/book/prose.md", []),
@@ -391,9 +373,3 @@ def test_every_page_is_in_the_table_of_contents() -> None:
     pages = [p for p in (ROOT / "book").rglob("*") if p.suffix in (".md", ".ipynb")]
     assert {p.relative_to(ROOT).with_suffix("").as_posix() for p in pages} == listed
     assert yaml.safe_load(toc)["format"] == "jb-book"
-
-
-def test_the_data_card_names_every_folder_of_data() -> None:
-    card = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    for folder in (ROOT / "data").iterdir():
-        assert folder.is_file() or f"`{folder.name}/`" in card

@@ -35,28 +35,6 @@ def undecoded() -> pd.DataFrame:
     return scored().assign(chrf=np.nan, decoding=None, decoded_sentences=np.nan)
 
 
-def test_observed_averages_seeds_and_leaves_out_what_was_not_decoded() -> None:
-    frame = pd.DataFrame(
-        {
-            "cohort": "c",
-            "domain": "all",
-            "test_set": ["indomain"] * 4 + ["newstest21"],
-            "pair": ["eng-deu"] * 4 + ["eng-fra"],
-            "decoding": HOW,
-            "p": [0.5, 0.5, 0.5, 0.0, 1.0],
-            "n_non_embedding": [100, 100, 100, 100, 200],
-            "cross_entropy": [2.0, 8.0, 7.0, 9.0, 1.0],
-            "chrf": [30.0, 20.0, np.nan, 1.0, 50.0],
-        }
-    )
-    points = quality.observed_scores(frame, "chrf").round({"loss": 9})
-    assert points.to_numpy().tolist() == [
-        ["eng-deu", 0.5, 100, 4.0, 25.0, 2],
-        ["eng-fra", 1.0, 200, 1.0, 50.0, 1],
-    ]
-    assert list(points) == ["pair", "p", "n", "loss", "score", "seeds"]
-
-
 def test_a_bent_line_is_explained_by_a_square_and_by_no_line() -> None:
     """On losses spread evenly about m, (loss - m)² has no correlation with them."""
     frame = scored(pairs=("eng-deu",))

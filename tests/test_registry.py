@@ -11,8 +11,6 @@ from mnmt_repro.corpora.registry import (
     data_hash,
     data_root,
     find_file,
-    known_test_sets,
-    list_cards,
     require_data_root,
     split_pair,
 )
@@ -43,17 +41,6 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- cards --------------------------------------------------------------------------------------
-
-
-def test_all_cards_are_filled_in() -> None:
-    names = [card.name for card in list_cards()]
-    assert names == [
-        "conlang", "webtech", "webtech-shared", "software25", "outofdomain", "multi30k", "own",
-    ]  # fmt: skip
-    for card in list_cards():
-        for text in (card.title, card.licence, card.origin, card.obtained, card.split_rule):
-            assert text.strip()
-        assert bool(card.files) == (card.name not in ("conlang", "own"))
 
 
 def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
@@ -106,14 +93,6 @@ def test_test_sets_prefer_the_direction_asked_for() -> None:
         find_file("outofdomain", "eng-deu")
     with pytest.raises(InputError, match="newstest21: no pair 'eng-fra'"):
         find_file("outofdomain", "eng-fra", "newstest21")
-
-
-def test_known_test_sets() -> None:
-    assert known_test_sets("eng-zho") == ("newstest21", "newstest22")
-    assert known_test_sets("deu-eng")[:2] == ("newstest21", "newstest22")
-    assert known_test_sets("eng-xho") == ("tatoeba1k",)
-    assert known_test_sets("eng-ces")[-1] == "multi30k-2016"  # no Czech in the tests of 2017
-    assert known_test_sets("xho-zul") == ()
 
 
 # --- identity -----------------------------------------------------------------------------------

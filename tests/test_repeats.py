@@ -14,13 +14,10 @@ from test_results import content
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
-from mnmt_repro.cli.retrain import _whole
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.effects.uncertainty import noise_of_repeats, repeats_table
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results.repeats import BEGINNING, END, compare
-from mnmt_repro.runs.order import shorter_runs
 
 QUICK = ROOT / "data" / "results" / "conlang-upgrade-sim1" / "1076f5ed6d0a.json"
 """The stored run that takes least time, half a minute, and needs no corpus."""
@@ -100,18 +97,6 @@ def test_a_run_that_went_on_from_a_shorter_one_is_compared_where_both_have_point
     late["curve"][0]["cross_entropy"] *= 1 + BEGINNING / 2
     found = compare(stored, late)
     assert found.beginning == pytest.approx(BEGINNING / 2) and not found.identical
-
-
-def test_the_shorter_runs_that_a_run_went_on_from_are_trained_again_with_it() -> None:
-    specs = {s.run_id: s for s in find_cohort("software25-main", "mini").runs() if s.seed == 1}
-    scratch = [s for s in specs.values() if s.upgrade is None and s.training.steps == 14000]
-    (longest,) = (s for s in scratch if len(s.mixture.pairs) == 50 and s.model.d_ff > 256)
-    shorter = shorter_runs(longest, specs.values())
-    points = {spec.run_id: {spec.training.steps} for spec in specs.values()}
-    assert list(_whole(longest, specs, points)) == [longest]
-    points[longest.run_id] |= {spec.training.steps for spec in shorter[1:]}
-    assert list(_whole(longest, specs, points)) == [*reversed(shorter[1:]), longest]
-    assert [s.training.steps for s in _whole(longest, specs, points)] == [1400, 4200, 14000]
 
 
 def test_an_outcome_is_stored_once_and_read_back(tmp_path: Path) -> None:

@@ -277,12 +277,3 @@ def test_a_checkpoint_without_the_state_of_a_parameter_is_told(tmp_path: Path) -
         save_file(kept, path, metadata)
         with pytest.raises(InputError, match=told):
             go(tmp_path, config=adamw(steps=5))
-
-
-def test_a_checkpoint_without_optimiser_serves_its_weights(tmp_path: Path) -> None:
-    model, progress = go(tmp_path)
-    save_checkpoint(tmp_path / "lean.safetensors", model, progress, identity="this")
-    lean = load_checkpoint(tmp_path / "lean.safetensors")
-    assert lean.optimiser == {} and lean.random_state is None
-    assert lean.progress == progress
-    assert torch.equal(lean.model().output_weight, model.output_weight)

@@ -11,8 +11,6 @@ from corpus_cards import small_card
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.bitext import load_split
 from mnmt_repro.corpora.registry import Card, data_hash, get_card
-from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.runs import data
 
 # split, domain, English, translation. In all three training sets: "Save", "Close" (twice in
 # German) and "Open"; "Print" is in two of them; "save" is another string than "Save".
@@ -89,29 +87,6 @@ def test_the_selection_follows_the_text(
     monkeypatch.setattr(registry, "list_cards", lambda: cards)
     assert load_split("common", "eng-deu", "train").source == ["Open", "Save"]
     assert data_hash("common") != before
-
-
-def test_a_selection_has_the_vocabulary_of_its_corpus(
-    three: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(three / "cache"))
-    config = VocabularyConfig(pieces=290, languages=("eng", "deu", "fra", "zho"))
-    asked = []
-    monkeypatch.setattr(
-        data, "train_vocabulary", lambda config, text: asked.append(text) or Saved()
-    )
-    monkeypatch.setattr(data.Vocabulary, "load", lambda path: str(path))
-    paths = {data.corpus_vocabulary(name, config) for name in ("three", "common")}
-    assert len(paths) == 1
-    assert len(asked[0]["eng-deu"][0]) == 5  # of the whole text, not of the selection
-    monkeypatch.setattr(data, "CORPORA_VERSION", data.CORPORA_VERSION + 1)
-    assert data.corpus_vocabulary("three", config) not in paths  # what other code made is not read
-
-
-class Saved:
-    def save(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("a vocabulary")
 
 
 def test_the_card_of_the_real_selection_is_true(

@@ -88,25 +88,6 @@ def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     assert table["error"].max() < 2e-4
 
 
-def test_pairs_without_a_law_are_left_out_unless_all_languages_are_alike() -> None:
-    laws = three_pairs.pair_laws({"webtech-en-dezh": two_pair_points()["webtech-en-dezh"]})
-    cells = three_pairs.mixture_cells(three_pair_rows())
-    assert set(three_pairs.predict(laws, cells)["pair"]) == {"eng-deu", "eng-zho"}
-    alike = three_pairs.for_all_alike(laws, PAIRS)
-    assert {pair: len(own) for pair, own in alike.items()} == dict.fromkeys(PAIRS, 2)
-    assert three_pairs.error_table(three_pairs.predict(alike, cells))["error"].max() < 2e-4
-
-
-def test_mixtures_are_kept_apart_and_two_pair_runs_are_not_taken_for_three() -> None:
-    frame = three_pair_rows()
-    two = frame.iloc[:2].assign(mixture="eng-deu:0.5,eng-zho:0.5", p=0.5)
-    zero = frame.iloc[:1].assign(p=0.0)
-    cells = three_pairs.mixture_cells(pd.concat([frame, two, zero], ignore_index=True))
-    assert len(cells) == len(frame)
-    deu = cells[(cells["pair"] == "eng-zho") & (cells["p"] == 0.25)]
-    assert deu["mixture"].nunique() == 2
-
-
 def test_runs_against_runs_need_no_law() -> None:
     cells = three_pairs.mixture_cells(three_pair_rows(loss=lambda p, n: 1.1 * truth(p, n)))
     table = three_pairs.same_share(cells, two_pair_points())

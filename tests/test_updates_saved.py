@@ -1,4 +1,4 @@
-"""Paper B with a finished baseline: the declared runs, and the factor where the truth is known."""
+"""Paper B with a finished baseline: the factor where the truth is known."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import pytest
 from stored_claims import declared_claims
 
 from mnmt_repro.papers.claims.judging import judge
-from mnmt_repro.papers.cohorts import settled_upgrades as declared_here
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, directions
-from mnmt_repro.papers.cohorts.software25_runs import from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects import updates_saved
 from mnmt_repro.papers.effects.evidence import Evidence
@@ -177,36 +175,3 @@ def test_a_claim_is_judged_once_all_declared_runs_are_stored() -> None:
     some = frame[frame["run_id"] != ids["M25", 2.0, 5]]
     found = judge(claim, claim.headline, Evidence(frame=some))
     assert (found.verdict, found.why) == ("undecided", "37 of 38 declared runs are stored")
-
-
-# ------------------------------------------------------------------ the declared runs
-
-
-def cohort(name: str = "") -> VariantCohort:
-    found = find_cohort(f"software25-settled{name}", "settled")
-    assert isinstance(found, VariantCohort)
-    return found
-
-
-def test_an_upgrade_goes_on_from_the_undecayed_old_model_of_its_seed() -> None:
-    old = {
-        v.spec.seed: v.spec
-        for name in ("software25-main", "software25-main-fresh")
-        for v in find_cohort(name).variants  # type: ignore[union-attr]
-        if v.name == "M20"
-    }
-    for name, kind in (("", "same"), ("-wide", "wide")):
-        for v in cohort(name).variants:
-            if v.name.startswith("M25"):
-                mini = from_scratch(kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
-                rate = declared_here.SCRATCH_RATE
-            else:
-                mini = upgraded(kind, share=v.updates_share, seed=v.spec.seed)  # type: ignore[arg-type]
-                rate = declared_here.UPGRADE_RATE
-                assert v.spec.upgrade is not None
-                parent = v.spec.upgrade.parent
-                assert parent.run_id == old[v.spec.seed].run_id  # a stored run
-                assert parent.training.decay_share == 0 and parent.training.steps == 14_000
-                assert v.spec.upgrade.config.schedule == "continued"
-            changed = replace(mini.training, decay_share=0.3, learning_rate=rate)
-            assert v.spec == replace(mini, tier="settled", training=changed)

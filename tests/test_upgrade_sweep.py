@@ -23,8 +23,6 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.model import Transformer
-from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.results import schema
 from mnmt_repro.runs import data as data_module
 from mnmt_repro.runs import execute as execute_module
@@ -32,7 +30,6 @@ from mnmt_repro.runs.data import load_run_data, run_vocabulary
 from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
 from mnmt_repro.runs.start import (
-    beginning,
     untrained_pieces,
     upgrade_of,
 )
@@ -217,20 +214,6 @@ def test_generated_text_that_a_run_began_with_is_not_read_again() -> None:
         seen |= read
 
 
-def test_layers_drawn_are_not_those_that_the_old_model_began_with() -> None:
-    runs = {v.name: v.spec for v in find_cohort("software25-table4").variants}
-    run = runs["Mt25-deep, new layers random"]
-    assert run.upgrade is not None
-    parent = run.upgrade.parent
-    old = Transformer(parent.model, seed=parent.seed).state_dict()
-    new = Transformer(run.model, seed=run.upgrade.config.seed).state_dict()
-    for name in ("attention.q.weight", "feed_forward.up.weight"):
-        drawn = new[f"encoder.0.{name}"].flatten()
-        for layer in ("encoder.0", "encoder.1"):
-            began = old[f"{layer}.{name}"].flatten()
-            assert abs(float(torch.cosine_similarity(drawn, began, 0))) < 0.1
-
-
 def test_weights_of_another_run_or_of_half_a_run_are_no_parents(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"{PARENT.run_id}: the run to upgrade .* is not trained"):
         upgrade_of(CHILD, tmp_path)
@@ -255,30 +238,6 @@ def test_an_upgrade_that_makes_another_model_than_declared_is_refused(runs: Path
     other = replace(CHILD, conlang=replace(VARIED, seed=3))
     with pytest.raises(InputError, match="keeps its parent's languages"):
         upgrade_of(other, runs)
-
-
-def test_fisher_information_chooses_which_old_entries_learn_slowly(runs: Path) -> None:
-    config = UpgradeConfig(wider=2.0, gamma_old=0.0, optimiser="reset")
-    upgrade = Upgrade(parent=PARENT, config=config, fisher_share=0.25)
-    child = child_of(PARENT, config, upgrade=upgrade)
-    begun = beginning(child, runs / child.run_id, load_run_data(child))
-    assert begun is not None
-    before = {name: p.detach().clone() for name, p in begun.model.named_parameters()}
-    optimiser = torch.optim.AdamW(begun.model.parameters(), lr=0.1, weight_decay=0.0)
-    begun.prepare(begun.model, optimiser)
-    for parameter in begun.model.parameters():
-        parameter.grad = torch.ones_like(parameter)
-    optimiser.step()
-    groups = upgrade_of(child, runs).groups
-    held = old = new_held = 0
-    for name, parameter in begun.model.named_parameters():
-        still = parameter.detach() == before[name]
-        is_old = (groups[name] == 1).expand(parameter.shape)
-        held += int((still & is_old).sum())
-        old += int(is_old.sum())
-        new_held += int((still & ~is_old).sum())
-    assert new_held == 0
-    assert held == pytest.approx(0.25 * old, rel=0.01)
 
 
 def test_what_a_generated_language_brings_is_new(runs: Path) -> None:
@@ -364,13 +323,9 @@ def test_an_upgrade_on_real_text(corpora_dir: Path, tmp_path: Path, monkeypatch)
     assert data.training.sentences["eng-npi"].size <= 120 < 1000
     assert data.training.sentences["eng-xho"].size > 2500
     assert data.training.validation["eng-npi"].size == 250
-    both = [data.training.sentences[pair] for pair in ("eng-npi", "npi-eng")]
-    assert both[0].size == both[1].size
     upgraded = upgrade_of(child, tmp_path / "runs")
     overlap = upgraded.report.overlap
     assert overlap is not None and 0.2 < overlap.share < 1
-    assert "<2npi>" in {piece.text for piece in overlap.added}
-    assert "<2xho>" in {piece.text for piece in overlap.kept}
     # The old vocabulary never saw the new language, nor does the new one see all of it.
     old, new = run_vocabulary(parent), run_vocabulary(child)
     assert run["run"]["vocabulary_hash"] == new.hash != old.hash

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mnmt_repro.upgrading import depth
 from mnmt_repro.upgrading.config import DepthInit
 from mnmt_repro.upgrading.depth import fill_new_layer
 from mnmt_repro.upgrading.places import closest_layer, place_layers
@@ -22,14 +21,6 @@ from mnmt_repro.upgrading.places import closest_layer, place_layers
 )
 def test_places(at: str, expected: tuple) -> None:
     assert place_layers(4, 2, at) == expected
-
-
-@pytest.mark.parametrize("at", ["bottom", "top", "middle", "spread"])
-@pytest.mark.parametrize(("old", "added"), [(1, 0), (1, 5), (12, 6), (3, 7)])
-def test_any_count_keeps_the_order_of_the_old_layers(at: str, old: int, added: int) -> None:
-    plan = place_layers(old, added, at)
-    assert len(plan) == old + added
-    assert [layer for layer in plan if layer is not None] == list(range(old))
 
 
 def test_closest_is_the_first_or_last_layer_at_either_end() -> None:
@@ -56,12 +47,3 @@ def test_contents_by_hand() -> None:
     assert made("average") == ([2, 4], [1.5])
     assert made("closest") == ([3, 6], [2])
     assert made("random") == ([9, 9], [9])
-
-
-def test_an_average_in_parts_is_the_same_to_the_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = torch.randn(5, 37, 64, generator=torch.Generator().manual_seed(0))
-    plan = place_layers(4, 1, "top")
-    monkeypatch.setattr(depth, "AT_ONCE", 4 * 64 * 5)  # five rows at once
-    layers = [{"w": tensor.clone()} for tensor in drawn]
-    fill_new_layer(layers, plan, 4, "average")
-    assert torch.equal(layers[4]["w"], drawn[:4].mean(0))

@@ -136,17 +136,6 @@ def test_a_ramp_by_hand() -> None:
     assert seen == pytest.approx([0.05, 0.25, 0.6, 1.1, 1.6])
 
 
-def test_a_ramp_that_begins_at_one_is_scaled_from_its_second_step_on() -> None:
-    parameter = nn.Parameter(torch.zeros(1, dtype=torch.float64))
-    optimiser = torch.optim.SGD([parameter], lr=1.0)
-    old = {"p": torch.tensor([OLD], dtype=torch.uint8)}
-    scale_updates(optimiser, {"p": parameter}, old, (1.0, Ramp(start=1.0, end=0.5, steps=3)))
-    for expected in (1.0, 1.75, 2.25):
-        parameter.grad = torch.ones_like(parameter)
-        optimiser.step()
-        assert -parameter.item() == pytest.approx(expected)
-
-
 def test_impossible_scalings_are_refused() -> None:
     values = parameters()
     optimiser = optimiser_of("adamw", values)

@@ -146,13 +146,6 @@ def test_frobenius_norms_are_the_old_ones(init: str) -> None:
         assert ratio.item() == pytest.approx(1 / math.sqrt(2), rel=0.01)
 
 
-def test_the_same_width_is_left_alone() -> None:
-    old = layer(4)
-    wide, units = widen(old, layer(4, seed=5), WidthConfig(), noise())
-    assert units.tolist() == [0, 1, 2, 3]
-    assert all(torch.equal(wide[name], old[name]) for name in old)
-
-
 def test_what_cannot_be_widened_is_refused() -> None:
     with pytest.raises(InputError, match="narrower: 4 units to 3"):
         widen(layer(4), layer(3), WidthConfig(), noise())
