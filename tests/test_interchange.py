@@ -382,9 +382,13 @@ def changed(folder: Path, tmp_path: Path, file: str, **fields: Any) -> Path:
         ("t5", {"scale_decoder_outputs": True}, ("only version 1.1",)),
         ("m2m100", {"activation_function": "gelu"}, ("'activation_function' is 'gelu'",)),
         ("t5", {"num_layers": 3}, ("the weight encoder.block.2", "is missing; put a whole copy")),
-        ("m2m100", {"d_model": "wide"}, ("'d_model' is 'wide'", "a whole number")),
+        ("m2m100", {"d_model": "wide"}, ("'d_model' must be a whole number", "original file")),
         ("nllb", {"decoder_start_token_id": 0}, ("'decoder_start_token_id'", "end of sentence")),
-        ("nllb", {"language_tags": "odd"}, ("'language_tags'", "use one of none, source, both")),
+        (
+            "nllb",
+            {"language_tags": "odd"},
+            ("'language_tags'", "must be one of none, source, both"),
+        ),
     ],
 )
 def test_one_error_names_file_field_and_remedy(
@@ -402,8 +406,8 @@ def test_one_error_names_file_field_and_remedy(
     ("family", "removed", "part"),
     [
         ("t5", ["spiece.model"], "no tokenizer here; put spiece.model"),
-        ("nllb", ["tokenizer_config.json"], "'additional_special_tokens'"),
-        ("nllb", ["model.safetensors.index.json"], "has neither model.safetensors nor"),
+        ("nllb", ["tokenizer_config.json"], "no file has the ids of the language tags; put"),
+        ("nllb", ["model.safetensors.index.json"], "has none of model.safetensors, "),
         ("mt5", ["config.json"], "config.json: cannot be read"),
     ],
 )
@@ -417,10 +421,13 @@ def test_a_missing_file_is_named(
         read_folder(folder)
 
 
-@pytest.mark.parametrize("weight_map", [[], {"shared.weight": 1}])
+@pytest.mark.parametrize(
+    "weight_map",
+    [[], {}, {"shared.weight": 1}, {"a": "../t5/x.safetensors"}, {"a": "/x.bin"}, {"a": ""}],
+)
 def test_a_damaged_index_is_named(models, tmp_path: Path, weight_map: Any) -> None:
     folder = changed(models["nllb"][0], tmp_path, INDEX, weight_map=weight_map)
-    with pytest.raises(InputError, match=rf"{INDEX}: 'weight_map' .*whole copy"):
+    with pytest.raises(InputError, match=rf"{INDEX}: .*'weight_map.*(whole copy|original file)"):
         read_folder(folder)
 
 
