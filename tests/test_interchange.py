@@ -29,6 +29,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, beam_search, translate
 from mnmt_repro.interchange import Ct2, Imported, read_folder, write_ct2, write_hf
 from mnmt_repro.interchange.folder import INDEX
+from mnmt_repro.interchange.writing import spelled
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.scoring import sentence_losses
@@ -171,12 +172,12 @@ def check_export(
     """`transformers` loads the folder, and cuts text, scores and translates as we do."""
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    names = [tokenizer.convert_tokens_to_ids(vocabulary.processor.id_to_piece(i))
-             for i in range(len(vocabulary))]  # fmt: skip
+    names = read_folder(folder).pieces.order.tolist()
     rows = torch.tensor(names)
     for line in (*text.source, *ODD):
         encoded = vocabulary.encode([line]).flat
-        assert tokenizer(line)["input_ids"] == [*rows[encoded].tolist(), names[1]], line
+        ids = tokenizer(line, add_special_tokens=False)["input_ids"]
+        assert ids == rows[encoded].tolist(), line
         decoded = tokenizer.decode([*rows[encoded].tolist(), names[1]], skip_special_tokens=True)
         assert decoded.strip() == vocabulary.decode([encoded.tolist()])[0].strip(), line
     encoded = encode(text, vocabulary, tags)
@@ -192,12 +193,15 @@ def check_export(
         torch.testing.assert_close(found[real], expected[..., rows][real], **EXACT)
     # As README.md says to call it.
     language, target_language = text.pair.split("-")
+    kind = json.loads((folder / "tokenizer_config.json").read_text())["tokenizer_class"]
     first = {"none": "", "source": f"<2{target_language}>"}.get(tags, f"<2{language}>")
     more: dict[str, Any] = {}
     if tags == "both":
         more["decoder_start_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
     if tags == "both-after-end":
-        more["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
+        token = spelled(target_language, kind, tags)
+        more["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(token)
+        tokenizer.src_lang, first = language, ""
     batch = tokenizer([f"{first} {line}" for line in text.source], return_tensors="pt",
                       padding=True)  # fmt: skip
     for row, ids in enumerate(batch.input_ids):  # tags and text become the same ids
@@ -242,6 +246,37 @@ def test_a_model_goes_out_and_in_again_unchanged(models, tmp_path: Path, family:
     pair = pair_of(family)
     text = Bitext(pair=pair, source=list(sentences()[:40:2]), target=list(sentences()[1:40:2]))
     check_export(tmp_path / "out", ours, vocabulary, tags, text)
+
+
+@pytest.mark.parametrize("family", ["t5", "m2m100", "nllb"])
+def test_an_export_takes_the_place_of_the_original(models, tmp_path: Path, family: str) -> None:
+    """The same class and codes, inputs, labels, loss of a step of training, and translations."""
+    folder, _, imported = models[family]
+    write_hf(tmp_path / "out", imported.model(), imported.pieces.vocabulary, imported.pieces.tags)
+    source, target = list(sentences()[:12:2]), list(sentences()[1:12:2])
+    seen: list[list[Any]] = []
+    codes: dict[str, str] = {}
+    if family != "t5":
+        codes = dict(zip(("src_lang", "tgt_lang"), LANGUAGES[family][:2], strict=True))
+    for each in (folder, tmp_path / "out"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(each, **codes)
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(each).train()
+        batch = tokenizer(source, text_target=target, return_tensors="pt", padding=True)
+        loss = model(**batch).loss
+        loss.backward()
+        slope = model.get_input_embeddings().weight.grad
+        model.eval()
+        del batch["labels"]
+        token = codes.get("tgt_lang", "")
+        token = {"m2m100": f"__{token}__"}.get(family, token)
+        forced = {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(token)} if token else {}
+        output = model.generate(**batch, **forced, max_new_tokens=LIMIT, num_beams=1)
+        texts = tokenizer.batch_decode(output, skip_special_tokens=True)
+        labels = tokenizer(text_target=target)["input_ids"]
+        seen.append([type(tokenizer), batch["input_ids"].tolist(), labels, float(loss), texts])
+        seen[-1].append(slope.abs().sum().item())
+    assert seen[0] == seen[1]
+    assert any(seen[0][4])
 
 
 @pytest.fixture(scope="module")
@@ -540,11 +575,17 @@ def test_a_language_is_added_and_the_model_goes_out_again(
         torch.equal(tensor, state[name]) for name, tensor in read.model().state_dict().items()
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained("out")
+    assert type(tokenizer).__name__ == {"nllb": "NllbTokenizer", "t5": "T5Tokenizer"}[family]
     for line in (*source[:5], *new[:5]):
         ids = [read.pieces.order[i] for i in both.encode([line]).flat]
-        assert tokenizer(line)["input_ids"][:-1] == ids
-    found = theirs.generate(**tokenizer(new[:2], return_tensors="pt", padding=True,
-                                        return_token_type_ids=False), max_new_tokens=5)  # fmt: skip
+        assert tokenizer(line, add_special_tokens=False)["input_ids"] == ids
+    if family == "nllb":  # a new language is called as the old ones are
+        for language, code in ((first, first), ("xho", "__xho__")):
+            tokenizer.src_lang = code
+            lead = tokenizer(source[0])["input_ids"][0]
+            assert lead == read.pieces.order[both.tag(language)]
+    batch = tokenizer(new[:2], return_tensors="pt", padding=True)
+    found = theirs.generate(**batch, max_new_tokens=5)
     assert found.shape[0] == 2
     if family != "t5":
         assert main(["evaluate", "start", "--data", f"{first}-xho=new.tsv", "--json"]) == 0

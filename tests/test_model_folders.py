@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from mnmt_repro.errors import InputError
 from mnmt_repro.interchange import read_folder
 
+Copy = Callable[[str], Path]
 QUERY = "encoder.block.0.layer.0.SelfAttention.q.weight"
 WEIGHTS, SETTINGS = "model.safetensors", "tokenizer_config.json"
 
@@ -32,7 +33,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copy(originals: Path, tmp_path: Path) -> Callable[[str], Path]:
+def copy(originals: Path, tmp_path: Path) -> Copy:
     """A copy of a folder, to be changed."""
     return lambda name: Path(shutil.copytree(originals / name, tmp_path / name))
 
@@ -52,7 +53,7 @@ def refused(folder: Path, *parts: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_bin_file_is_read_like_safetensors(copy, originals: Path) -> None:
+def test_a_bin_file_is_read_like_safetensors(copy: Copy, originals: Path) -> None:
     expected = read_folder(originals / "t5").model().state_dict()
     folder = copy("t5")
     weights = load_file(folder / WEIGHTS)
@@ -82,14 +83,14 @@ def test_a_bin_file_is_read_like_safetensors(copy, originals: Path) -> None:
     ],
 )
 def test_weights_that_would_be_ignored_are_named(
-    copy, family: str, name: str, tensor: torch.Tensor, parts: tuple[str, ...]
+    copy: Copy, family: str, name: str, tensor: torch.Tensor, parts: tuple[str, ...]
 ) -> None:
     folder = copy(family)
     save_file({**load_file(folder / WEIGHTS), name: tensor}, folder / WEIGHTS)
     refused(folder, *parts)
 
 
-def test_settings_that_would_be_ignored_are_named(copy) -> None:
+def test_settings_that_would_be_ignored_are_named(copy: Copy) -> None:
     folder = copy("t5")
     change(folder / "config.json", lambda it: it.update(quantization_config={"bits": 8}))
     refused(folder, "config.json", "'quantization_config'", "float32")
@@ -104,7 +105,7 @@ def rows(folder: Path) -> dict[str, int]:
     return {language: int(pieces.order[tag]) for language, tag in tags.items()}
 
 
-def test_a_tag_has_the_row_that_a_file_gives_it(copy) -> None:
+def test_a_tag_has_the_row_that_a_file_gives_it(copy: Copy) -> None:
     expected = {"src_Latn": 91, "aaa_Latn": 92, "bbb_Latn": 93}
     folder = copy("nllb")
     assert rows(folder) == expected
@@ -134,7 +135,7 @@ def test_a_tag_has_the_row_that_a_file_gives_it(copy) -> None:
     refused(folder, "added_tokens.json: the id of '<2hsb>' is 94, and 93 in another file")
 
 
-def test_two_files_that_number_a_piece_otherwise_are_named(copy, originals: Path) -> None:
+def test_two_files_that_number_a_piece_otherwise_are_named(copy: Copy, originals: Path) -> None:
     folder = copy("t5-again")
     shutil.copy(originals / "t5" / "spiece.model", folder)
     read_folder(folder)
@@ -162,7 +163,7 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "alway
     ],
 )
 def test_a_step_of_a_tokenizer_that_would_be_ignored_is_named(
-    copy, stage: str, step: dict[str, Any], part: str
+    copy: Copy, stage: str, step: dict[str, Any], part: str
 ) -> None:
     folder = copy("nllb-again")
     many = {"pre_tokenizer": "pretokenizers"}.get(stage, f"{stage}s")
@@ -174,7 +175,7 @@ def test_a_step_of_a_tokenizer_that_would_be_ignored_is_named(
     refused(folder, f"tokenizer.json: the {stage} has the step", part, "sentencepiece.bpe.model")
 
 
-def test_text_is_cut_as_the_tokenizer_says(copy) -> None:
+def test_text_is_cut_as_the_tokenizer_says(copy: Copy) -> None:
     """Without a space in front, and with a token of the user's."""
     folder = copy("nllb-again")
     token = {"id": 95, "content": "[ab]", "special": False, "normalized": False, "lstrip": False,
@@ -230,7 +231,7 @@ def test_text_is_cut_as_the_tokenizer_says(copy) -> None:
     ],
 )
 def test_a_value_of_the_wrong_type_is_named(
-    copy, name: str, file: str, way: list[Any], value: Any
+    copy: Copy, name: str, file: str, way: list[Any], value: Any
 ) -> None:
     folder = copy(name)
 
@@ -244,7 +245,7 @@ def test_a_value_of_the_wrong_type_is_named(
     refused(folder, file, key, "original file")
 
 
-def test_what_is_no_json_is_named(copy) -> None:
+def test_what_is_no_json_is_named(copy: Copy) -> None:
     folder = copy("t5")
     for text in ("[" * 100_000, '{"d_model": NaN}', "[]", '{"d_model": ' + "1" * 5000 + "}"):
         (folder / "config.json").write_text(text)

@@ -80,7 +80,7 @@ def write_ct2(
         TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as temporary,
     ):
         hf = Path(temporary, "hf")
-        write_hf(hf, model, vocabulary, tags)
+        write_hf(hf, model, vocabulary, tags, own_tags=True)
         convert(str(hf)).convert(str(folder), force=True)
         config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.

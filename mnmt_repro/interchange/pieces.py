@@ -52,7 +52,8 @@ ur uz vi wo xh yi yo zh zu
 }
 """Languages of M2M-100 in the order of their tags, which its files need not list."""
 
-_TAG = re.compile(r"__(\w+)__|<2(\w+)>|([a-z]{3}_[A-Z][a-z]{3})")
+NLLB_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
+_TAG = re.compile(rf"__(\w+)__|<2(\w+)>|({NLLB_CODE.pattern})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -458,6 +459,8 @@ def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
             type_ = kind.CONTROL if special[row] else kind.USER_DEFINED
         if spec.byte_fallback and re.fullmatch("<0x[0-9A-F]{2}>", text):
             type_ = kind.BYTE
+        if re.fullmatch(r"<unused \d+>", text):  # a row without a piece, in a folder of ours
+            type_ = kind.UNUSED
         model.pieces.append(kind(piece=text, score=score, type=type_))
         at.append(row)
     return model, at
