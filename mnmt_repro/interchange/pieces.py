@@ -332,7 +332,8 @@ def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tu
                 f"{file.file}: the id of {text!r} is {row}, and {added[text][0]} in another file "
                 "of this folder; put the original files of the tokenizer there"
             )
-    if family == "m2m_100" and not any(map(_TAG.fullmatch, added)):
+    listless = not tokenizer.values and not any(map(_TAG.fullmatch, added))
+    if family == "m2m_100" and listless:
         codes = settings.get("language_codes", str, "m2m100")
         if not ids or codes not in M2M100_LANGUAGES:
             raise InputError(
