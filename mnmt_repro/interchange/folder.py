@@ -181,7 +181,9 @@ def _weight_files(folder: Path) -> list[str]:
             return [name]
         if files.content(index) is not None:
             shards = set(files.fields(index).get("weight_map", dict[str, str]).values())
-            if not shards or any(Path(shard).name != shard for shard in shards):
+            if not shards or any(
+                shard in ("", "..") or Path(shard).name != shard for shard in shards
+            ):
                 raise InputError(
                     f"{folder / index}: 'weight_map' does not name a file of this folder for each "
                     "tensor; put a whole copy in its place"

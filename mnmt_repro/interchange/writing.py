@@ -70,7 +70,7 @@ def write_hf(
     pairs
         Language pairs that the model was trained on; the first one is the example in README.md.
     own_tags
-        Write tags as ours, and the tokenizer of no family.
+        Write tags as ours and the tokenizer of no family, and do not read the folder again.
 
     Raises
     ------
@@ -138,7 +138,8 @@ def write_hf(
             write_json(folder / TOKENIZER, tokenizer_json(written, rows))
         write_json(folder / TOKENIZER_CONFIG, settings)
         (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
-        _check_again(folder, model, vocabulary, tags)
+        if not own_tags:
+            _check_again(folder, model, vocabulary, tags)
 
 
 OWN = "PreTrainedTokenizerFast"
