@@ -29,6 +29,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, beam_search, translate
 from mnmt_repro.interchange import Ct2, Imported, read_folder, write_ct2, write_hf
 from mnmt_repro.interchange.folder import INDEX
+from mnmt_repro.interchange.writing import spelled
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.scoring import sentence_losses
@@ -171,12 +172,12 @@ def check_export(
     """`transformers` loads the folder, and cuts text, scores and translates as we do."""
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    names = [tokenizer.convert_tokens_to_ids(vocabulary.processor.id_to_piece(i))
-             for i in range(len(vocabulary))]  # fmt: skip
+    names = read_folder(folder).pieces.order.tolist()
     rows = torch.tensor(names)
     for line in (*text.source, *ODD):
         encoded = vocabulary.encode([line]).flat
-        assert tokenizer(line)["input_ids"] == [*rows[encoded].tolist(), names[1]], line
+        ids = tokenizer(line, add_special_tokens=False)["input_ids"]
+        assert ids == rows[encoded].tolist(), line
         decoded = tokenizer.decode([*rows[encoded].tolist(), names[1]], skip_special_tokens=True)
         assert decoded.strip() == vocabulary.decode([encoded.tolist()])[0].strip(), line
     encoded = encode(text, vocabulary, tags)
@@ -192,12 +193,15 @@ def check_export(
         torch.testing.assert_close(found[real], expected[..., rows][real], **EXACT)
     # As README.md says to call it.
     language, target_language = text.pair.split("-")
+    kind = json.loads((folder / "tokenizer_config.json").read_text())["tokenizer_class"]
     first = {"none": "", "source": f"<2{target_language}>"}.get(tags, f"<2{language}>")
     more: dict[str, Any] = {}
     if tags == "both":
         more["decoder_start_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
     if tags == "both-after-end":
-        more["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(f"<2{target_language}>")
+        token = spelled(target_language, kind, tags)
+        more["forced_bos_token_id"] = tokenizer.convert_tokens_to_ids(token)
+        tokenizer.src_lang, first = language, ""
     batch = tokenizer([f"{first} {line}" for line in text.source], return_tensors="pt",
                       padding=True)  # fmt: skip
     for row, ids in enumerate(batch.input_ids):  # tags and text become the same ids
@@ -242,6 +246,41 @@ def test_a_model_goes_out_and_in_again_unchanged(models, tmp_path: Path, family:
     pair = pair_of(family)
     text = Bitext(pair=pair, source=list(sentences()[:40:2]), target=list(sentences()[1:40:2]))
     check_export(tmp_path / "out", ours, vocabulary, tags, text)
+
+
+@pytest.mark.parametrize("family", ["t5", "m2m100", "nllb"])
+def test_an_export_takes_the_place_of_the_original(models, tmp_path: Path, family: str) -> None:
+    """The same class and codes, inputs, labels, loss of a step of training, and translations."""
+    folder, _, imported = models[family]
+    write_hf(tmp_path / "out", imported.model(), imported.pieces.vocabulary, imported.pieces.tags)
+    source, target = list(sentences()[:12:2]), list(sentences()[1:12:2])
+    generation = json.loads((tmp_path / "out" / "generation_config.json").read_text())
+    silent = generation["suppress_tokens"]  # which an original need not have
+    seen: list[list[Any]] = []
+    codes: dict[str, str] = {}
+    if family != "t5":
+        codes = dict(zip(("src_lang", "tgt_lang"), LANGUAGES[family][:2], strict=True))
+    for each in (folder, tmp_path / "out"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(each, **codes)
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(each).train()
+        batch = tokenizer(source, text_target=target, return_tensors="pt", padding=True)
+        loss = model(**batch).loss
+        loss.backward()
+        slope = model.get_input_embeddings().weight.grad
+        model.eval()
+        del batch["labels"]
+        token = codes.get("tgt_lang", "")
+        token = {"m2m100": f"__{token}__"}.get(family, token)
+        forced = {"forced_bos_token_id": tokenizer.convert_tokens_to_ids(token)} if token else {}
+        output = model.generate(
+            **batch, **forced, suppress_tokens=silent, max_new_tokens=LIMIT, num_beams=1
+        )
+        texts = tokenizer.batch_decode(output, skip_special_tokens=True)
+        labels = tokenizer(text_target=target)["input_ids"]
+        seen.append([type(tokenizer), batch["input_ids"].tolist(), labels, loss.item(), texts])
+        seen[-1].append(slope.abs().sum().item())
+    assert seen[0] == seen[1]
+    assert any(seen[0][4])
 
 
 @pytest.fixture(scope="module")
@@ -382,9 +421,13 @@ def changed(folder: Path, tmp_path: Path, file: str, **fields: Any) -> Path:
         ("t5", {"scale_decoder_outputs": True}, ("only version 1.1",)),
         ("m2m100", {"activation_function": "gelu"}, ("'activation_function' is 'gelu'",)),
         ("t5", {"num_layers": 3}, ("the weight encoder.block.2", "is missing; put a whole copy")),
-        ("m2m100", {"d_model": "wide"}, ("'d_model' is 'wide'", "a whole number")),
+        ("m2m100", {"d_model": "wide"}, ("'d_model' must be a whole number", "original file")),
         ("nllb", {"decoder_start_token_id": 0}, ("'decoder_start_token_id'", "end of sentence")),
-        ("nllb", {"language_tags": "odd"}, ("'language_tags'", "use one of none, source, both")),
+        (
+            "nllb",
+            {"language_tags": "odd"},
+            ("'language_tags'", "must be one of none, source, both"),
+        ),
     ],
 )
 def test_one_error_names_file_field_and_remedy(
@@ -402,8 +445,8 @@ def test_one_error_names_file_field_and_remedy(
     ("family", "removed", "part"),
     [
         ("t5", ["spiece.model"], "no tokenizer here; put spiece.model"),
-        ("nllb", ["tokenizer_config.json"], "'additional_special_tokens'"),
-        ("nllb", ["model.safetensors.index.json"], "has neither model.safetensors nor"),
+        ("nllb", ["tokenizer_config.json"], "no file has the ids of the language tags; put"),
+        ("nllb", ["model.safetensors.index.json"], "has none of model.safetensors, "),
         ("mt5", ["config.json"], "config.json: cannot be read"),
     ],
 )
@@ -417,10 +460,13 @@ def test_a_missing_file_is_named(
         read_folder(folder)
 
 
-@pytest.mark.parametrize("weight_map", [[], {"shared.weight": 1}])
+@pytest.mark.parametrize(
+    "weight_map",
+    [[], {}, {"shared.weight": 1}, {"a": "../t5/x.safetensors"}, {"a": "/x.bin"}, {"a": ""}],
+)
 def test_a_damaged_index_is_named(models, tmp_path: Path, weight_map: Any) -> None:
     folder = changed(models["nllb"][0], tmp_path, INDEX, weight_map=weight_map)
-    with pytest.raises(InputError, match=rf"{INDEX}: 'weight_map' .*whole copy"):
+    with pytest.raises(InputError, match=rf"{INDEX}: .*'weight_map.*(whole copy|original file)"):
         read_folder(folder)
 
 
@@ -533,11 +579,17 @@ def test_a_language_is_added_and_the_model_goes_out_again(
         torch.equal(tensor, state[name]) for name, tensor in read.model().state_dict().items()
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained("out")
+    assert type(tokenizer).__name__ == {"nllb": "NllbTokenizer", "t5": "T5Tokenizer"}[family]
     for line in (*source[:5], *new[:5]):
         ids = [read.pieces.order[i] for i in both.encode([line]).flat]
-        assert tokenizer(line)["input_ids"][:-1] == ids
-    found = theirs.generate(**tokenizer(new[:2], return_tensors="pt", padding=True,
-                                        return_token_type_ids=False), max_new_tokens=5)  # fmt: skip
+        assert tokenizer(line, add_special_tokens=False)["input_ids"] == ids
+    if family == "nllb":  # a new language is called as the old ones are
+        for language, code in ((first, first), ("xho", "__xho__")):
+            tokenizer.src_lang = code
+            lead = tokenizer(source[0])["input_ids"][0]
+            assert lead == read.pieces.order[both.tag(language)]
+    batch = tokenizer(new[:2], return_tensors="pt", padding=True)
+    found = theirs.generate(**batch, max_new_tokens=5)
     assert found.shape[0] == 2
     if family != "t5":
         assert main(["evaluate", "start", "--data", f"{first}-xho=new.tsv", "--json"]) == 0

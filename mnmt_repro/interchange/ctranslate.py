@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -81,7 +80,7 @@ def write_ct2(
         TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as temporary,
     ):
         hf = Path(temporary, "hf")
-        write_hf(hf, model, vocabulary, tags)
+        write_hf(hf, model, vocabulary, tags, own_tags=True)
         convert(str(hf)).convert(str(folder), force=True)
         config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
@@ -159,11 +158,13 @@ class Ct2:
         ctranslate2 = need("ctranslate2")
         kind, _, index = device.partition(":")
         try:
-            tags = json.loads((folder / CT2).read_text(encoding="utf-8"))["tags"]
+            tags = Files(folder).fields(CT2).get("tags", Tags)
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0)
             )
-        except (OSError, RuntimeError, ValueError, KeyError) as error:
+        except InputError:
+            raise
+        except (OSError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
             ) from error

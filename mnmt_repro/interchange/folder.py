@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces
-from mnmt_repro.interchange.weights import Fields, Renamed, family_of, fill, shape_of
+from mnmt_repro.interchange.weights import Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import TensorFile
 
-CONFIG, WEIGHTS_FILE, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+CONFIG, WEIGHTS_FILE, PICKLED = "config.json", "model.safetensors", "pytorch_model.bin"
+INDEX, ADAPTER = f"{WEIGHTS_FILE}.index.json", "adapter_config.json"
 CT2 = "mnmt-repro.json"
 """Beside the files of CTranslate2, of which one is a `config.json`, too."""
 
@@ -42,7 +45,7 @@ class Imported:
     shape: ModelConfig
     weights: Mapping[str, Tensor]
     pieces: Pieces
-    files: Sequence[TensorFile]
+    files: Sequence[TensorFile | PickledFile]
     config: bytes
 
     def model(self) -> Transformer:
@@ -91,7 +94,12 @@ def read_folder(folder: Path) -> Imported:
         raise InputError(
             f"{folder / CONFIG}: cannot be read (no such file); put a whole copy there"
         )
-    config = Fields(files.json(CONFIG), str(folder / CONFIG))
+    if files.content(ADAPTER) is not None:
+        raise InputError(
+            f"{folder / ADAPTER}: an adapter, which only peft adds to the weights; merge it "
+            "(`merge_and_unload`) and save the model again"
+        )
+    config = files.fields(CONFIG)
     family = family_of(config)
     shape, mapped = shape_of(config, family), Mapped(folder)
     return Imported(
@@ -103,10 +111,43 @@ def read_folder(folder: Path) -> Imported:
     )
 
 
+class PickledFile:
+    """A file of `torch.save`, from which nothing but tensors is read.
+
+    Raises
+    ------
+    InputError
+        When it is missing or damaged, or holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            mapped = zipfile.is_zipfile(path)  # else of an old torch, and read whole
+            self._tensors = torch.load(path, "cpu", weights_only=True, mmap=mapped)
+            if not all(isinstance(each, Tensor) for each in self._tensors.values()):
+                raise TypeError("it holds something else than tensors")
+        except Exception as error:  # whatever is in such a file
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(
+                f"cannot read the weights {path}: {why}; put a whole copy there"
+            ) from error
+
+    def read(self, *names: str) -> dict[str, Tensor]:
+        """Tensors of these names, or all."""
+        return {name: self._tensors[name] for name in names or self._tensors}
+
+    def digest(self) -> bytes:
+        """SHA-256 of the file."""
+        with self.path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+
+
 class Mapped(Mapping[str, Tensor]):
-    """Tensors of a folder's safetensors files, in one file or sharded, mapped when asked for.
+    """Tensors of a folder's weights, in one file or sharded, mapped when asked for.
 
     A file is mapped for each tensor, so that pages of a tensor that is no longer used are freed.
+    As in `transformers`, safetensors come before files of `torch.save`.
 
     Raises
     ------
@@ -115,24 +156,10 @@ class Mapped(Mapping[str, Tensor]):
     """
 
     def __init__(self, folder: Path) -> None:
-        files = Files(folder)
-        if files.content(INDEX) is not None:
-            listed = Fields(files.json(INDEX), str(folder / INDEX)).get("weight_map")
-            if not isinstance(listed, dict) or {type(file) for file in listed.values()} != {str}:
-                raise InputError(
-                    f"{folder / INDEX}: 'weight_map' does not name a file for each tensor; put a "
-                    "whole copy in its place"
-                )
-            names = sorted(set(listed.values()))
-        elif (folder / WEIGHTS_FILE).is_file():
-            names = [WEIGHTS_FILE]
-        else:
-            other = " (its weights are of another format: save_pretrained writes them again)"
-            raise InputError(
-                f"{folder}: has neither {WEIGHTS_FILE} nor {INDEX}; put the weights there"
-                + other * any(folder.glob("*.bin"))
-            )
-        self.files = [TensorFile(folder / name) for name in names]
+        self.files = [
+            TensorFile(path) if path.suffix == ".safetensors" else PickledFile(path)
+            for path in map(folder.joinpath, _weight_files(folder))
+        ]
         self._files = {name: file for file in self.files for name in file.read()}
 
     def __getitem__(self, name: str) -> Tensor:
@@ -143,3 +170,25 @@ class Mapped(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._files)
+
+
+def _weight_files(folder: Path) -> list[str]:
+    """Names of the files with weights."""
+    files = Files(folder)
+    for name in (WEIGHTS_FILE, PICKLED):
+        index = f"{name}.index.json"
+        if (folder / name).is_file():
+            return [name]
+        if files.content(index) is not None:
+            shards = set(files.fields(index).get("weight_map", dict[str, str]).values())
+            if not shards or any(
+                shard in ("", "..") or Path(shard).name != shard for shard in shards
+            ):
+                raise InputError(
+                    f"{folder / index}: 'weight_map' does not name a file of this folder for each "
+                    "tensor; put a whole copy in its place"
+                )
+            return sorted(shards)
+    raise InputError(
+        f"{folder}: has none of {WEIGHTS_FILE}, {INDEX} and {PICKLED}; put the weights there"
+    )

@@ -15,10 +15,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from mnmt_repro.corpora.vocabulary import (
     BOS,
     EOS,
     PAD,
+    SPACE,
     SPECIAL,
     UNK,
     Vocabulary,
@@ -34,20 +35,25 @@ from mnmt_repro.corpora.vocabulary import (
     with_settings,
 )
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.interchange.weights import Family, Fields, front_rows
+from mnmt_repro.interchange.weights import M2M100_SPECIAL, Family, Fields, front_rows
+from mnmt_repro.typed_config import Count, Natural, Range, shown
 
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
-SPECIAL_TOKENS, M2M100_VOCABULARY = "special_tokens_map.json", "vocab.json"
-M2M100_LANGUAGES = """
+ADDED_TOKENS, M2M100_VOCABULARY = "added_tokens.json", "vocab.json"
+M2M100_LANGUAGES = {
+    "m2m100": """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu
 ha he hi hr ht hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr
 ms my ne nl no ns oc or pa pl ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk
 ur uz vi wo xh yi yo zh zu
-"""
+""",
+    "wmt21": "en ha is ja cs ru zh de",
+}
 """Languages of M2M-100 in the order of their tags, which its files need not list."""
 
-_TAG = re.compile(r"__(\w+)__|<2(\w+)>|([a-z]{3}_[A-Z][a-z]{3})")
+NLLB_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
+_TAG = re.compile(rf"__(\w+)__|<2(\w+)>|({NLLB_CODE.pattern})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +106,24 @@ class Files:
         """
         content, path = self.content(name), self.folder / name
         try:
-            value = {} if content is None else json.loads(content)
+            value = {} if content is None else json.loads(content, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
             raise _unreadable(path, error) from error
         if not isinstance(value, dict):
             raise InputError(f"{path}: holds no JSON object; put a whole copy there")
         return value
+
+    def fields(self, name: str) -> Fields:
+        """The same, to be read field by field."""
+        return Fields(self.json(name), str(self.folder / name))
+
+
+def _decimal(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
 
 
 def _unreadable(path: Path, why: object) -> InputError:
@@ -127,8 +145,9 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     """
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    rows = config.count("vocab_size")
-    ids = files.json(M2M100_VOCABULARY) if family == "m2m_100" else {}
+    rows = config.get("vocab_size", Count)
+    vocabulary = files.fields(M2M100_VOCABULARY)
+    ids = vocabulary.read(vocabulary.values, dict[str, Natural]) if family == "m2m_100" else {}
     model, at = _sentencepiece(files, family, ids)
     kind: Any = ModelProto.SentencePiece
     by_row = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
@@ -141,12 +160,20 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     for text, row in ids.items():
         if text not in known and row not in by_row:
             by_row[row] = kind(piece=text, type=kind.UNUSED)
-    for row, text in _added(files, family, rows, by_row).items():
+    places = {piece.piece: row for row, piece in by_row.items()}
+    for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
+            if places.get(text, row) != row:
+                del by_row[places[text]]
+            if row in by_row and by_row[row].piece != text and by_row[row].type == kind.NORMAL:
+                raise InputError(
+                    f"{files.folder}: {text} has the id {row} of the piece {by_row[row].piece!r}; "
+                    "put the original files of the tokenizer there"
+                )
             code = next(filter(None, language.groups()))
             by_row[row] = kind(piece=tag(code), type=kind.USER_DEFINED)
         elif row not in by_row:
-            by_row[row] = kind(piece=text, type=kind.CONTROL)
+            by_row[row] = kind(piece=text, type=kind.CONTROL if silent else kind.USER_DEFINED)
     if beyond := [row for row in by_row if row >= rows]:
         raise InputError(
             f"{config.file}: the field 'vocab_size' is {rows}, and the tokenizer has a piece with "
@@ -156,16 +183,17 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
         by_row.get(row) or kind(piece=f"<unused {row}>", type=kind.UNUSED) for row in range(rows)
     ]
     special = _special_rows(config, family, pieces)
+    if len(set(special)) < len(special):
+        raise InputError(
+            f"{config.file}: two of padding, end, unknown and start have one id: {special}; put "
+            "the original file there"
+        )
     order = front_rows(special, rows)
-    start = int(np.flatnonzero(order == config.get("decoder_start_token_id", special[PAD]))[0])
+    first = config.get("decoder_start_token_id", _row(rows), special[PAD])
+    start = int(np.flatnonzero(order == first)[0])
     tagged = any(each.piece.startswith("<2") for each in pieces)
     published: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
-    tags: Tags = config.get(TAGS_FIELD, published)
-    if tags not in get_args(Tags):
-        one_of = ", ".join(get_args(Tags))
-        raise InputError(
-            f"{config.file}: the field {TAGS_FIELD!r} is {tags!r}; use one of {one_of}"
-        )
+    tags: Tags = config.get(TAGS_FIELD, Tags, published)
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
@@ -179,11 +207,20 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
             f"special piece; padding, end, unknown, {SPECIAL[BOS]} and language tags can start a "
             "decoder"
         )
-    return Pieces(
-        vocabulary=_vocabulary(model, [pieces[row] for row in order], start, len(special)),
-        order=order,
-        tags=tags,
-    )
+    made = _vocabulary(model, [pieces[row] for row in order], start, len(special))
+    try:
+        made.processor  # noqa: B018 (SentencePiece looks at all pieces)
+    except RuntimeError as error:
+        raise InputError(
+            f"{files.folder}: SentencePiece cannot read the pieces ({error}); put the original "
+            "files of the tokenizer there"
+        ) from error
+    return Pieces(vocabulary=made, order=order, tags=tags)
+
+
+def _row(rows: int) -> Any:
+    """The type of a row of a table."""
+    return Annotated[int, Range(0, rows, below=True)]
 
 
 def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[int, ...]:
@@ -194,16 +231,16 @@ def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[in
             f"{config.file}: its tokenizer has {len(unknown)} pieces that stand for unknown text, "
             "and one is needed; put the SentencePiece model of the original model beside it"
         )
-    if family == "m2m_100":
-        return (
-            config.get("pad_token_id", 1),
-            config.get("eos_token_id", 2),
-            unknown[0],
-            config.get("bos_token_id", 0),
-        )
-    special = (config.get("pad_token_id", 0), config.get("eos_token_id", 1), unknown[0])
-    start = config.get("decoder_start_token_id", special[PAD])
-    own = start not in special and start < len(pieces) and pieces[start].piece == SPECIAL[BOS]
+    if family == "m2m_100":  # whose configuration can have no others
+        return (*M2M100_SPECIAL[:UNK], unknown[0], M2M100_SPECIAL[BOS])
+    row = _row(len(pieces))
+    special = (
+        config.get("pad_token_id", row, 0),
+        config.get("eos_token_id", row, 1),
+        unknown[0],
+    )
+    start = config.get("decoder_start_token_id", row, special[PAD])
+    own = start not in special and pieces[start].piece == SPECIAL[BOS]
     return (*special, start) if own else special
 
 
@@ -232,13 +269,20 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
     name = next((name for name in SENTENCEPIECE if files.content(name) is not None), None)
+    tokenizer = files.fields(TOKENIZER)
+    cut = _from_tokenizer(tokenizer) if tokenizer.values else None
     if name is None:
-        if files.content(TOKENIZER) is not None:
-            return _from_tokenizer(files)
-        raise InputError(
-            f"{files.folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or "
-            f"{TOKENIZER} of the original model beside its weights"
-        )
+        if cut is None:
+            raise InputError(
+                f"{files.folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or "
+                f"{TOKENIZER} of the original model beside its weights"
+            )
+        if not cut[0].normalizer_spec.remove_extra_whitespaces:
+            raise InputError(
+                f"{tokenizer.file}: no step joins several spaces, or Metaspace is missing; put "
+                f"{' or '.join(SENTENCEPIECE)} of the original model there in its place"
+            )
+        return cut
     try:
         model = ModelProto.FromString(files.content(name))
     except DecodeError:
@@ -248,91 +292,176 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
         raise InputError(
             f"{files.folder / name} is not a SentencePiece model; put the original one there"
         )
-    if family != "m2m_100":
-        return model, list(range(len(texts)))
+    at = list(range(len(texts)))
     if ids:
-        return model, [ids.get(text, -1) for text in texts]
-    # NLLB-200: fairseq's four special pieces come first, and SentencePiece's three are among them.
-    front = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-    return model, [front.get(text, row + 1) for row, text in enumerate(texts)]
-
-
-def _added(files: Files, family: Family, rows: int, by_row: Mapping[int, Any]) -> dict[int, str]:
-    """Tokens that the tokenizer's settings add to its pieces: row and text."""
-    if tokenizer := files.json(TOKENIZER):
-        return {each["id"]: each["content"] for each in tokenizer.get("added_tokens", [])}
-    settings = files.json(TOKENIZER_CONFIG)
-    added = {int(row): each["content"] for row, each in settings.get("added_tokens_decoder", {}).items()}  # noqa: E501  # fmt: skip
-    if family != "m2m_100" or any(_TAG.fullmatch(text) for text in added.values()):
-        return added
-    listed = settings.get("additional_special_tokens") or settings.get("extra_special_tokens")
-    listed = listed or files.json(SPECIAL_TOKENS).get("additional_special_tokens")
-    texts = [each["content"] if isinstance(each, dict) else each for each in listed or ()]
-    if not any(_TAG.fullmatch(text) for text in texts):
-        if not files.json(M2M100_VOCABULARY):
+        at = [ids.get(text, -1) for text in texts]
+    elif family == "m2m_100":
+        # NLLB-200: fairseq's four special pieces come first, SentencePiece's three among them.
+        front = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
+        at = [front.get(text, row + 1) for row, text in enumerate(texts)]
+    rows = {each.piece: row for each, row in zip(cut[0].pieces, cut[1], strict=True)} if cut else {}
+    for text, row in zip(texts, at, strict=True):
+        if rows.get(text, row) != row:
             raise InputError(
-                f"{files.folder / TOKENIZER_CONFIG}: the field 'additional_special_tokens' with "
-                f"the languages is missing; put {TOKENIZER} or {SPECIAL_TOKENS} of the original "
-                "model beside it"
+                f"{tokenizer.file}: the id of {text!r} is {rows[text]}, and {row} by {name}; put "
+                "the original files of the tokenizer there"
             )
-        texts = [f"__{code}__" for code in M2M100_LANGUAGES.split()]
-    first = max(row for row in by_row if row < rows) + 1
-    return added | dict(enumerate((t for t in texts if _TAG.fullmatch(t)), start=first))
+    return model, at
 
 
-def _from_tokenizer(files: Files) -> tuple[Any, list[int]]:
+def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tuple[int, bool]]:
+    """Tokens that are added to the pieces: the row of each text, and whether it is special."""
+    tokenizer, settings = files.fields(TOKENIZER), files.fields(TOKENIZER_CONFIG)
+    listed = tokenizer.get("added_tokens", tuple[dict[str, Any], ...], ())
+    by_id = settings.get("added_tokens_decoder", dict[str, dict[str, Any]], {})
+    named = files.fields(ADDED_TOKENS)
+    tokens = [
+        *((tokenizer, ("added_tokens", i), each) for i, each in enumerate(listed)),
+        *(
+            (settings, ("added_tokens_decoder", row), {**each, "id": _decimal(row)})
+            for row, each in by_id.items()
+        ),
+        *((named, (text,), {"content": text, "id": row}) for text, row in named.values.items()),
+    ]
+    added: dict[str, tuple[int, bool]] = {}
+    for file, at, about in tokens:
+        text = file.read(about.get("content"), str, *at, "content")
+        row = file.read(about.get("id"), Natural, *at, "id")
+        if added.setdefault(text, (row, about.get("special") is not False))[0] != row:
+            raise InputError(
+                f"{file.file}: the id of {text!r} is {row}, and {added[text][0]} in another file "
+                "of this folder; put the original files of the tokenizer there"
+            )
+    listless = not tokenizer.values and not any(map(_TAG.fullmatch, added))
+    if family == "m2m_100" and listless:
+        codes = settings.get("language_codes", str, "m2m100")
+        if not ids or codes not in M2M100_LANGUAGES:
+            raise InputError(
+                f"{files.folder}: no file has the ids of the language tags; put {TOKENIZER} or "
+                f"{ADDED_TOKENS} of the original model there"
+            )
+        # The class of the tokenizer has their order, and no file can change it.
+        for row, code in enumerate(M2M100_LANGUAGES[codes].split(), start=len(ids)):
+            added[f"__{code}__"] = (row, True)
+    return added
+
+
+_STEPS = {  # that SentencePiece takes, too: where they stand, their list in a sequence, their names
+    "normalizer": ("normalizers", ("Precompiled", "Strip", "Replace")),
+    "pre_tokenizer": ("pretokenizers", ("WhitespaceSplit", "Metaspace")),
+    "decoder": ("decoders", ("Metaspace", "Replace", "ByteFallback", "Fuse", "Strip")),
+}
+_REPLACED = {"normalizer": {"Regex": " {2,}"}, "decoder": {"String": SPACE}}
+_OF_BPE = {
+    "dropout": 0,
+    "continuing_subword_prefix": "",
+    "end_of_word_suffix": "",
+    "ignore_merges": False,
+    "fuse_unk": True,
+}
+"""What a BPE model of SentencePiece always is."""
+
+
+def _steps(file: Fields) -> dict[str, Fields]:
+    """Steps of a `tokenizer.json` that decide how text is cut, by their names.
+
+    Raises
+    ------
+    InputError
+        When SentencePiece does not take one of them; the message names it.
+    """
+
+    def refuse(what: str) -> InputError:
+        return InputError(
+            f"{file.file}: {what}, which no SentencePiece model does; put "
+            f"{' or '.join(SENTENCEPIECE)} of the original model there in place of this file"
+        )
+
+    steps: dict[str, Fields] = {}
+    for stage, (many, known) in _STEPS.items():
+        waiting = [file.get(stage, dict[str, Any], {"type": "Sequence", many: []})]
+        while waiting:
+            step = Fields(waiting.pop(), f"{file.file}: {stage}")
+            name = step.get("type", str)
+            if name == "Sequence":
+                waiting += step.get(many, tuple[dict[str, Any], ...])
+                continue
+            replaced = name == "Replace" and step.get("pattern", dict[str, Any]) != _REPLACED[stage]
+            if name not in known or replaced or step.values.get("replacement", SPACE) != SPACE:
+                raise refuse(f"the {stage} has the step {shown(dict(step.values))}")
+            if stage != "decoder":
+                steps[name] = step
+    model = file.get("model", dict[str, Any])
+    for field, value in _OF_BPE.items():
+        if model.get("type") == "BPE" and model.get(field) not in (None, value):
+            raise refuse(f"the field 'model.{field}' is {model[field]!r}")
+    return steps
+
+
+def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
     """The SentencePiece model that a `tokenizer.json` was made from, as far as it is kept there."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    file = files.json(TOKENIZER)
     model, kind = ModelProto(), ModelProto.SentencePiece
-    declared = file.get("model", {})
+    declared = Fields(file.get("model", dict[str, Any]), f"{file.file}: model")
     texts: list[tuple[str, float, int]]
     spec = model.trainer_spec
-    if declared.get("type") == "Unigram":
+    if declared.get("type", str) == "Unigram":
         spec.model_type = spec.UNIGRAM
-        unknown = declared.get("unk_id")
-        texts = [(text, score, row) for row, (text, score) in enumerate(declared["vocab"])]
-    elif declared.get("type") == "BPE":
+        scored = declared.get("vocab", tuple[tuple[str, float], ...])
+        unknown = declared.get("unk_id", Natural, len(scored))
+        texts = [(text, score, row) for row, (text, score) in enumerate(scored)]
+    elif declared.get("type", str) == "BPE":
         spec.model_type = spec.BPE
-        ids = declared["vocab"]
-        unknown = ids.get(declared.get("unk_token"))
+        ids = declared.get("vocab", dict[str, Natural])
+        unknown = ids.get(declared.get("unk_token", str, SPECIAL[UNK]))
         ranks: dict[str, int] = {}
-        for rank, pair in enumerate(declared["merges"]):
-            left, right = pair.split(" ") if isinstance(pair, str) else pair
+        for rank, pair in enumerate(declared.get("merges", tuple[str | tuple[str, str], ...])):
+            left, _, right = (
+                pair.partition(" ") if isinstance(pair, str) else (pair[0], "", pair[1])
+            )
             ranks.setdefault(left + right, rank)
         texts = [
             (text, -float(ranks.get(text, len(ranks) + row)), row) for text, row in ids.items()
         ]
     else:
         raise InputError(
-            f"{files.folder / TOKENIZER}: the field 'model.type' is {declared.get('type')!r}; "
-            f"Unigram and BPE can be read; put {' or '.join(SENTENCEPIECE)} of the original model "
-            "beside it"
+            f"{declared.file}: the field 'type' is {declared.get('type', str)!r}; Unigram and BPE "
+            f"can be read; put {' or '.join(SENTENCEPIECE)} of the original model beside it"
         )
     # transformers >= 5 writes the id 2 for every T5, and MADLAD-400's <unk> has another.
     unknown = next((row for text, _, row in texts if text == SPECIAL[UNK]), unknown)
-    spec.byte_fallback = bool(declared.get("byte_fallback"))
+    spec.byte_fallback = declared.get("byte_fallback", bool, False)
     normalizer = model.normalizer_spec
-    normalizer.add_dummy_prefix = normalizer.remove_extra_whitespaces = True
+    steps = _steps(file)
+    metaspace = steps.get("Metaspace", Fields({}))
+    usual = "always" if metaspace.get("add_prefix_space", bool, True) else "never"
+    normalizer.add_dummy_prefix = metaspace.get("prepend_scheme", str, usual) != "never"
     normalizer.escape_whitespaces = True
-    for step in _steps(file.get("normalizer")):
-        if step.get("type") == "Precompiled":
-            normalizer.precompiled_charsmap = base64.b64decode(step["precompiled_charsmap"])
-    special = {each["id"] for each in file.get("added_tokens", [])}
+    joins = bool({"Replace", "WhitespaceSplit"} & steps.keys())
+    normalizer.remove_extra_whitespaces = joins and "Metaspace" in steps
+    if "Precompiled" in steps:
+        charsmap = steps["Precompiled"].get("precompiled_charsmap", str)
+        try:
+            normalizer.precompiled_charsmap = base64.b64decode(charsmap, validate=True)
+        except ValueError as error:
+            raise InputError(
+                f"{file.file}: the field 'precompiled_charsmap' is not base64 ({error}); put the "
+                "original file there"
+            ) from error
+    special = {
+        each.get("id"): each.get("special") is not False
+        for each in file.get("added_tokens", tuple[dict[str, Any], ...], ())
+    }
     at = []
     for text, score, row in texts:
-        type_ = kind.UNKNOWN if row == unknown else kind.CONTROL if row in special else kind.NORMAL
+        type_ = kind.UNKNOWN if row == unknown else kind.NORMAL
+        if row in special and row != unknown:
+            type_ = kind.CONTROL if special[row] else kind.USER_DEFINED
         if spec.byte_fallback and re.fullmatch("<0x[0-9A-F]{2}>", text):
             type_ = kind.BYTE
+        if re.fullmatch(r"<unused \d+>", text):  # a row without a piece, in a folder of ours
+            type_ = kind.UNUSED
         model.pieces.append(kind(piece=text, score=score, type=type_))
         at.append(row)
     return model, at
-
-
-def _steps(normalizer: Mapping[str, Any] | None) -> Iterator[Mapping[str, Any]]:
-    if normalizer is None:
-        return
-    yield normalizer
-    for part in normalizer.get("normalizers", ()):
-        yield from _steps(part)

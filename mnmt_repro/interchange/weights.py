@@ -7,6 +7,7 @@ the order of the first rows of the tables. `transformers` is not needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.training.checkpoint import check_shapes
+from mnmt_repro.typed_config import Count, Few, FieldError, Part, convert, place, shown
 
 Family = Literal["t5", "mt5", "m2m_100"]
 """`model_type` of a configuration that can be read. MADLAD-400 is t5, NLLB-200 is m2m_100."""
@@ -36,6 +38,12 @@ _EMBEDDING = {  # the table under all its names; a file that ties them holds any
         "lm_head",
     ),
 }
+_WITHOUT_USE = re.compile(
+    r"model\.(en|de)coder\.(version|embed_positions\.weights)|"
+    r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight"
+)
+"""Tensors that older files hold and `transformers` leaves out, too."""
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _T5_BLOCKS = {  # in the order of a decoder layer: our name, then theirs with the names of its maps
     "attention": ("SelfAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
     "cross": ("EncDecAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
@@ -66,38 +74,44 @@ _M2M100_SIZES = {  # theirs, and ours
 
 @dataclass(frozen=True)
 class Fields:
-    """Fields of a configuration file, with errors that name the file and the field."""
+    """An object in a JSON file of a model, read strictly: errors name the file and the field."""
 
     values: Mapping[str, Any]
     file: str = "the configuration"
 
-    def get(self, field: str, default: Any = None) -> Any:
-        """The field, or `default`, or an error where there is neither."""
+    def get(self, field: str, kind: Any, default: Any = None) -> Any:
+        """The field as a value of that type; `default` where it is missing or null.
+
+        Raises
+        ------
+        InputError
+            When it is of another type, or missing without a default.
+        """
         value = self.values.get(field)
-        if value is None and default is None:
+        value = default if value is None else value
+        if value is None:
             raise InputError(
                 f"{self.file}: the field {field!r} is missing; add it, with the value that the "
                 "model was trained with"
             )
-        return default if value is None else value
+        return self.read(value, kind, field)
 
-    def count(self, field: str, default: int | None = None) -> int:
-        """The field as a whole number above 0."""
-        value = self.get(field, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise InputError(f"{self.file}: the field {field!r} is {value!r}; give a whole number")
-        return value
-
-    def share(self, field: str, default: float | None = None) -> float:
-        """The field as a number from 0 to 1."""
-        value = self.get(field, default)
-        if not isinstance(value, int | float) or not 0 <= value < 1:
-            raise InputError(f"{self.file}: the field {field!r} is {value!r}; give 0 to 1")
-        return float(value)
+    def read(self, value: Any, kind: Any, *at: str | int) -> Any:
+        """A value of the file, from under the keys `at`, as one of that type."""
+        try:
+            made = convert(value, kind, at)
+            if isinstance(value, str) and not isinstance(made, str):
+                raise FieldError(at, f"must be a number, got {shown(value)}")
+        except FieldError as error:
+            raise InputError(
+                f"{self.file}: the field {place(error.at)!r} {error.why}; put the original file "
+                "there"
+            ) from error
+        return made
 
     def require(self, field: str, value: object, default: object = None) -> None:
         """Refuse another value than the one that our model computes."""
-        declared = self.get(field, default)
+        declared = self.get(field, type(value), default)
         if declared != value:
             raise InputError(
                 f"{self.file}: the field {field!r} is {declared!r}, and only {value!r} can be "
@@ -113,7 +127,7 @@ def family_of(config: Fields) -> Family:
     InputError
         When it is none that can be read.
     """
-    kind = config.get("model_type")
+    kind = config.get("model_type", str)
     for family in ("t5", "mt5", "m2m_100"):
         if kind == family:
             return family
@@ -131,49 +145,64 @@ def shape_of(config: Fields, family: Family) -> ModelConfig:
     InputError
         When a field is missing, or the model computes something else than ours.
     """
-    return _m2m100_shape(config) if family == "m2m_100" else _t5_shape(config, family)
+    if config.values.get("quantization_config") is not None:
+        raise InputError(
+            f"{config.file}: the field 'quantization_config' says that the weights are quantised; "
+            "take the model in float32, float16 or bfloat16"
+        )
+    make, read = (
+        (ModelConfig.fairseq, _m2m100_fields)
+        if family == "m2m_100"
+        else (ModelConfig.t5, _t5_fields)
+    )
+    fields = read(config, family)
+    try:
+        return replace(make(vocab_size=1, d_model=4, layers=1, heads=1), **fields)
+    except InputError as error:
+        raise InputError(f"{config.file}: {error}; put the original file there") from error
 
 
-def _t5_shape(config: Fields, family: Family) -> ModelConfig:
+def _t5_fields(config: Fields, family: Family) -> dict[str, Any]:
     config.require("feed_forward_proj", "gated-gelu", "gated-gelu" if family == "mt5" else "relu")
     config.require("layer_norm_epsilon", 1e-6, 1e-6)
     # transformers >= 5 says that every T5 is tied, and keeps what v1.1 differs in under this name.
     # An mT5 never scales its outputs, whatever its configuration says about ties.
-    tied = config.get("tie_word_embeddings", True)
-    if family == "t5" and config.get("scale_decoder_outputs", tied):
+    tied = config.get("tie_word_embeddings", bool, True)
+    if family == "t5" and config.get("scale_decoder_outputs", bool, tied):
         raise InputError(
             f"{config.file}: this is the first T5, which scales its outputs; only version 1.1 can "
             "be read, whose field 'tie_word_embeddings' is false"
         )
     usual: dict[str, int] = {"relative_buckets": 32, "relative_max_distance": 128}
-    usual["decoder_layers"] = config.count("num_layers")
-    sizes: dict[str, Any] = {
-        ours: config.count(theirs, usual.get(ours)) for ours, theirs in _T5_SIZES.items()
+    usual["decoder_layers"] = config.get("num_layers", Few)
+    dropout = config.get("dropout_rate", Part, 0.1)
+    return {
+        **{ours: config.get(theirs, Count, usual.get(ours)) for ours, theirs in _T5_SIZES.items()},
+        "dropout": dropout,
+        "attention_dropout": dropout,
     }
-    dropout = config.share("dropout_rate", 0.1)
-    return ModelConfig(**sizes, dropout=dropout, attention_dropout=dropout)
 
 
-def _m2m100_shape(config: Fields) -> ModelConfig:
+def _m2m100_fields(config: Fields, _: Family) -> dict[str, Any]:
     config.require("activation_function", "relu", "relu")
     config.require("tie_word_embeddings", True, True)
     for field, row in zip(("pad", "eos", "bos"), (1, 2, 0), strict=True):
         config.require(f"{field}_token_id", row, row)
     for same in ("ffn_dim", "attention_heads"):
-        config.require(f"decoder_{same}", config.count(f"encoder_{same}"))
-    sizes: dict[str, Any] = {o: config.count(theirs) for theirs, o in _M2M100_SIZES.items()}
+        config.require(f"decoder_{same}", config.get(f"encoder_{same}", Count))
+    sizes: dict[str, Any] = {o: config.get(theirs, Count) for theirs, o in _M2M100_SIZES.items()}
     width, heads = sizes["d_model"], sizes["heads"]
     if width % heads:
         raise InputError(
             f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
         )
-    return replace(
-        ModelConfig.fairseq(vocab_size=1, d_model=width, layers=1, heads=heads),
+    return {
         **sizes,
-        dropout=config.share("dropout", 0.1),
-        attention_dropout=config.share("attention_dropout", 0.1),
-        scale_embedding=bool(config.get("scale_embedding", True)),
-    )
+        "head_dim": width // heads,
+        "dropout": config.get("dropout", Part, 0.1),
+        "attention_dropout": config.get("attention_dropout", Part, 0.1),
+        "scale_embedding": config.get("scale_embedding", bool, True),
+    }
 
 
 def names_of(shape: ModelConfig) -> dict[str, str]:
@@ -252,13 +281,14 @@ class Renamed(Mapping[str, Tensor]):
     Raises
     ------
     InputError
-        When one is missing, or is of another shape than the model's.
+        When one is missing, of another shape than the model's, quantised or left over, or two of
+        one table differ.
     """
 
     def __init__(
         self, shape: ModelConfig, weights: Mapping[str, Tensor], where: str = "the weights"
     ) -> None:
-        self._weights = weights
+        self._weights, self._where = weights, where
         self._names = names_of(shape)
         tables = _EMBEDDING["m2m_100" if shape.tie_output else "t5"]
         there = [f"{name}.weight" for name in tables if f"{name}.weight" in weights]
@@ -266,14 +296,34 @@ class Renamed(Mapping[str, Tensor]):
         if "output.weight" in self._names and "lm_head.weight" not in weights:
             # Saved without, as equal to the input embedding.
             self._names["output.weight"] = self._names["embedding.weight"]
+        known = {*self._names.values(), *there}
+        for name in sorted(set(weights) - known):
+            if not _WITHOUT_USE.fullmatch(name):
+                raise InputError(
+                    f"{where}: the weight {name} has no place in the model of config.json; merge "
+                    "an adapter first (`merge_and_unload` of peft), take quantised weights in "
+                    "float32, or put the configuration of these weights there"
+                )
         if missing := [name for name in self._names.values() if name not in weights]:
             raise InputError(
                 f"{where}: the weight {missing[0]} is missing; put a whole copy in its place"
             )
         check_shapes(shape, self, where)
+        for other in there[1:]:
+            if not torch.equal(weights[there[0]], weights[other]):
+                raise InputError(
+                    f"{where}: the weights {there[0]} and {other} differ, and are one table in "
+                    "this model; save it again after `tie_weights()`"
+                )
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._weights[self._names[name]].float()
+        tensor = self._weights[self._names[name]]
+        if tensor.dtype not in _FLOATS:
+            raise InputError(
+                f"{self._where}: the weight {self._names[name]} is stored as {tensor.dtype}, so it "
+                "is quantised; take the model in float32, float16 or bfloat16"
+            )
+        return tensor.float()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -302,9 +352,9 @@ def front_rows(special: Sequence[int], rows: int) -> np.ndarray:
     ([1, 2, 3, 0, 4, 5], [5, 1, 2, 3, 4, 0])
     """
     order = np.arange(rows)
-    for place, row in enumerate(special):
+    for at, row in enumerate(special):
         other = int(np.flatnonzero(order == row)[0])
-        order[[place, other]] = order[[other, place]]
+        order[[at, other]] = order[[other, at]]
     return order
 
 

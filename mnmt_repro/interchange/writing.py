@@ -13,11 +13,29 @@ from typing import Any
 
 import torch
 
+from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
-from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, SPECIAL, UNK, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL,
+    UNK,
+    Vocabulary,
+    tag,
+    with_settings,
+)
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.folder import CONFIG, WEIGHTS_FILE
-from mnmt_repro.interchange.pieces import TAGS_FIELD, TOKENIZER, TOKENIZER_CONFIG
+from mnmt_repro.interchange.folder import CONFIG, WEIGHTS_FILE, read_folder
+from mnmt_repro.interchange.pieces import (
+    M2M100_LANGUAGES,
+    M2M100_VOCABULARY,
+    NLLB_CODE,
+    SENTENCEPIECE,
+    TAGS_FIELD,
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+)
 from mnmt_repro.interchange.tokenizer_json import tokenizer_json
 from mnmt_repro.interchange.weights import to_hf
 from mnmt_repro.model import TABLES, Transformer
@@ -34,11 +52,14 @@ def write_hf(
     vocabulary: Vocabulary,
     tags: Tags,
     pairs: Sequence[str] = (),
+    *,
+    own_tags: bool = False,
 ) -> None:
     """Write a folder that `transformers` loads: weights, configuration and tokenizer.
 
     The T5 shape becomes T5, the fairseq shape becomes M2M-100. All pieces but the four special
-    ones of M2M-100 keep their ids.
+    ones of M2M-100 keep their ids. A model that came from another program keeps the class of its
+    tokenizer and the codes of its languages; see `tokenizer_class`.
 
     Parameters
     ----------
@@ -48,12 +69,14 @@ def write_hf(
         Where the model finds language tags.
     pairs
         Language pairs that the model was trained on; the first one is the example in README.md.
+    own_tags
+        Write tags as ours and the tokenizer of no family, and do not read the folder again.
 
     Raises
     ------
     InputError
         When the model is of another shape or its pieces are syllables (`conlang`), or the folder is
-        there or cannot be written.
+        there, cannot be written or does not hold the same model when it is read again.
     """
     if isinstance(vocabulary, SyllableVocabulary):
         raise InputError(
@@ -81,8 +104,15 @@ def write_hf(
         "max_new_tokens": LONGEST,
         "suppress_tokens": sorted(rows[i] for i in silent),
     }
-    settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
+    kind = OWN if own_tags else tokenizer_class(model.config, vocabulary, tags)
+    codes = [spelled(language, kind, tags) for language in vocabulary.languages]
+    settings: dict[str, Any] = {
+        "tokenizer_class": kind,
+        "model_input_names": ["input_ids", "attention_mask"],
+        **_OF_CLASS.get(kind, {}),
+        **(
+            {"additional_special_tokens": codes} if kind in ("NllbTokenizer", "T5Tokenizer") else {}
+        ),
         "pad_token": SPECIAL[PAD],
         "eos_token": SPECIAL[EOS],
         "unk_token": SPECIAL[UNK],
@@ -90,6 +120,8 @@ def write_hf(
         "model_max_length": 1024,
         "clean_up_tokenization_spaces": False,
     }
+    if kind == "NllbTokenizer":
+        settings["src_lang"] = "eng_Latn" if "eng_Latn" in codes else codes[0]
     with new_folder(out) as folder:
         where = torch.from_numpy(order)
         tensors = {
@@ -99,9 +131,104 @@ def write_hf(
         write_tensors(folder / WEIGHTS_FILE, tensors, {"format": "pt"})
         write_json(folder / CONFIG, config)
         write_json(folder / GENERATION, generation)
-        write_json(folder / TOKENIZER, tokenizer_json(vocabulary, rows))
+        written = _with_codes(vocabulary, codes)
+        if kind == "M2M100Tokenizer":
+            _write_m2m100(folder, written, rows)
+        else:
+            write_json(folder / TOKENIZER, tokenizer_json(written, rows))
         write_json(folder / TOKENIZER_CONFIG, settings)
-        (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
+        (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
+        if not own_tags:
+            _check_again(folder, model, vocabulary, tags)
+
+
+OWN = "PreTrainedTokenizerFast"
+_OF_CLASS: dict[str, dict[str, Any]] = {
+    "T5Tokenizer": {"extra_ids": 0},
+    "M2M100Tokenizer": {"language_codes": "m2m100"},
+}
+
+
+def tokenizer_class(shape: ModelConfig, vocabulary: Vocabulary, tags: Tags) -> str:
+    """The class of `transformers` that cuts text and puts tags as the model expects.
+
+    Those of the families that `read_folder` reads take no other pieces than theirs: BPE (NLLB-200
+    and M2M-100) or unigram (T5) without bytes. M2M-100's has a fixed list of languages, so a model
+    with other ones has NLLB-200's, which takes any token as a language.
+    """
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    model = ModelProto.FromString(vocabulary.model)
+    spec = model.trainer_spec
+    if spec.byte_fallback or not model.normalizer_spec.add_dummy_prefix:
+        return OWN
+    if not shape.tie_output:
+        own = spec.model_type != spec.UNIGRAM or vocabulary.start == BOS or tags.startswith("both")
+        return OWN if own else "T5Tokenizer"
+    if spec.model_type != spec.BPE or tags != "both-after-end":
+        return OWN
+    listed = [tag(code) for code in M2M100_LANGUAGES["m2m100"].split()]
+    names = [each.piece for each in model.pieces]
+    first = names.index(listed[0]) if listed[0] in names else 0
+    last = first + len(listed)
+    rest = all(each.type == each.UNUSED for each in model.pieces[last:])
+    if names[first:last] == listed and rest and len(vocabulary.languages) == len(listed):
+        return "M2M100Tokenizer"
+    return "NllbTokenizer"
+
+
+def spelled(language: str, kind: str, tags: Tags) -> str:
+    """The token of a language in a tokenizer of that class.
+
+    >>> spelled("eng_Latn", "NllbTokenizer", "both-after-end")
+    'eng_Latn'
+    >>> spelled("de", "M2M100Tokenizer", "both-after-end"), spelled("de", "T5Tokenizer", "source")
+    ('__de__', '<2de>')
+    """
+    if kind == OWN or tags != "both-after-end":
+        return tag(language)
+    return language if NLLB_CODE.fullmatch(language) else f"__{language}__"
+
+
+def _with_codes(vocabulary: Vocabulary, codes: Sequence[str]) -> Vocabulary:
+    """The vocabulary with other texts of its tags."""
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    model = ModelProto.FromString(vocabulary.model)
+    texts = dict(zip(map(tag, vocabulary.languages), codes, strict=True))
+    for each in model.pieces:
+        if texts.get(each.piece, each.piece) != each.piece:
+            each.piece, each.type = texts[each.piece], each.CONTROL
+    return Vocabulary(model.SerializeToString(deterministic=True))
+
+
+def _write_m2m100(folder: Path, vocabulary: Vocabulary, rows: Sequence[int]) -> None:
+    """The two files of M2M-100's tokenizer, whose class adds the languages behind all pieces."""
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    model = ModelProto.FromString(vocabulary.model)
+    first = next(i for i, each in enumerate(model.pieces) if each.piece.startswith("__"))
+    del model.pieces[first:]
+    ids = {each.piece: row for each, row in zip(model.pieces, rows, strict=False)}
+    (folder / SENTENCEPIECE[1]).write_bytes(with_settings(model).model)
+    write_json(folder / M2M100_VOCABULARY, ids)
+
+
+def _check_again(folder: Path, model: Transformer, vocabulary: Vocabulary, tags: Tags) -> None:
+    """Refuse a folder that is read as another model: shape, weights, tags, languages and pieces."""
+    again = read_folder(folder)
+    state, order = model.state_dict(), torch.from_numpy(again.pieces.order)
+    same = again.pieces.tags == tags and again.pieces.vocabulary.languages == vocabulary.languages
+    texts = [
+        [each.processor.id_to_piece(i) for i in range(len(each)) if not each.processor.is_unused(i)]
+        for each in (vocabulary, again.pieces.vocabulary)
+    ]
+    weights = (
+        torch.equal(state[name].cpu(), tensor[order] if name in TABLES else tensor)
+        for name, tensor in again.weights.items()
+    )
+    if not (same and texts[0] == texts[1] and all(weights)):
+        raise InputError("the model that was written is read as another one; please report this")
 
 
 @contextlib.contextmanager
@@ -156,21 +283,27 @@ def example_tags(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> tu
     return tag(source), tag(target)
 
 
-def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
+def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str], kind: str) -> str:
     """How the model is called."""
     first, second = example_tags(vocabulary, tags, pairs)
+    settings, rule = "", TAG_RULES[tags]
+    tagged = " ".join(spelled(each, kind, tags) for each in vocabulary.languages)
+    if kind in ("NllbTokenizer", "M2M100Tokenizer"):
+        source, second = (spelled(each[2:-1], kind, tags) for each in (first, second))
+        first, rule = "", "The tokenizer puts the tags of `src_lang` and `tgt_lang` itself."
+        source = source.strip("_") if kind == "M2M100Tokenizer" else source
+        settings = f', src_lang="{source}"'
     name = {"both": "decoder_start_token_id", "both-after-end": "forced_bos_token_id"}.get(tags)
     more = f', {name}=tokenizer.convert_tokens_to_ids("{second}")' if name else ""
-    tagged = " ".join(tag(language) for language in vocabulary.languages)
     return f"""\
 # A translation model of mnmt-repro
 
-{TAG_RULES[tags]}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
+{rule}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-tokenizer = AutoTokenizer.from_pretrained("FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("FOLDER"{settings})
 model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
 batch = tokenizer(["{f"{first} " if first else ""}SENTENCE"], return_tensors="pt", padding=True)
 output = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
