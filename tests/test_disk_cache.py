@@ -120,7 +120,8 @@ def test_what_setuptools_adds_to_the_path_is_no_library(
 ROWS = pd.DataFrame(
     {
         "tier": ["mini", "steady"], "cohort": "c", "test_set": "indomain", "domain": "all",
-        "p": 0.5, "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"], "seed": 1, "commit": "c0ffee",
+        "p": 0.5, "n_non_embedding": 9, "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"],
+        "seed": 1, "commit": "c0ffee",
     }
 )  # fmt: skip
 

@@ -354,6 +354,8 @@ class _Run:
         losses = self.group.of_first(losses)
         for pair, value in losses.items():
             if not math.isfinite(value):
+                if self.group.count > 1 and not self.group.shard:
+                    continue  # only this process validates; the next step's loss stops them all
                 at = f"at step {progress.step}"
                 raise self.diverged(f"the validation loss of {pair} became {value} {at}")
             point = {
