@@ -90,8 +90,8 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, 'coefficients')}. Solid: each weight alone, where α, β and L∞ trade "
-        "off. Dashed: one law, in which only β moves.",
+        caption="Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which "
+        f"only β moves ({label(grid, 'coefficients')}).",
         folded=folded,
     )
 

@@ -119,8 +119,11 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
         replace(each, text=claim)
         for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
     ]
-    named = _CLAIM.search(exhibit.answer) if exhibit.claims else None
-    evidence = _effect(stored, named[1], named[2])["kind"] if named else "–"
+    evidence = "–"
+    if exhibit.claims:  # that of the first effect of the answer
+        named = _CLAIM.search(exhibit.answer)
+        claim, setting = (named[1], named[2]) if named else (exhibit.claims[0], None)
+        evidence = _effect(stored, claim, setting)["kind"]
     ours = _answer(exhibit, stored)
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
