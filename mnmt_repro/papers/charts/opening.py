@@ -14,6 +14,7 @@ from IPython.display import Markdown
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import typeset
 from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
+from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, how_sure
 
@@ -96,7 +97,7 @@ def three_lines(
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
-    ours = f"{effect} ({where}, {row['seeds']:.0f} seeds)."
+    ours = f"{effect} ({where}, {counted(int(row['seeds']), 'seed')})."
     if pd.isna(row["value"]):
         ours = f"Not measured yet: {row['why'] or 'no rows yet'} ({where})."
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
