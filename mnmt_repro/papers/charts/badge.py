@@ -63,9 +63,8 @@ class Badge:
     def to_html(self) -> str:
         """Write the badge as HTML."""
         label, title = html.escape(self.label), html.escape(self.title)
-        tag, link = "span", ' role="img"'
-        if self.href:
-            tag, link = "a", f' href="{html.escape(self.href)}"'
+        there = html.escape(self.href)
+        tag, link = ("a", f' href="{there}"') if there else ("span", ' role="img"')
         # JupyterLab has no style sheet of ours.
         style = f"background-color:{STYLE[self.verdict][1]};color:#fff;padding:0 0.7em"
         return (

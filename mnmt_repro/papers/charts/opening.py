@@ -25,8 +25,6 @@ PAPER_LINKS = {
 """Where each paper can be read."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
-DRAWN = ("conlang-steady",)
-"""Cohorts that pages draw by default."""
 
 
 def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Markdown:
@@ -109,6 +107,6 @@ def three_lines(
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     beside = " ".join(badge(stored, each).to_html() for each in others)
     also = f"\n\nAlso on this page: {beside}" * bool(beside)
-    if drawn is not None and drawn not in DRAWN:
+    if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
