@@ -26,7 +26,9 @@ def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
         return False
     if identity != spec.identity:
         return False
-    return spec.training.is_spent(progress["step"], progress["target_tokens"])
+    return spec.training.is_spent(
+        progress["step"], progress["target_tokens"], progress.get("curve", ())
+    )
 
 
 def with_parents(specs: Iterable[RunSpec]) -> Iterator[RunSpec]:
@@ -41,9 +43,12 @@ def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]
     """Those that `spec` can start from: the same run up to their decay; longest first.
 
     There are none where a share of the budget decides more than the decay: which points are
-    validated, of which the best weights are kept, or when the first weights end.
+    validated, of which the best weights are kept or after which a run ends, or when the first
+    weights end.
     """
-    if spec.training.keep == "best" or spec.training.first_weights is not None:
+    training = spec.training
+    later = training.first_weights, training.stop_after
+    if training.keep == "best" or any(each is not None for each in later):
         return ()
     own = spec.training.trunk_tokens
     shorter = {
