@@ -237,13 +237,13 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
 
 
-def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:
+def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys) -> None:
     grid = conlang_grid(sizes=(4, 6, 8))
     done = grid.run("runs")
     assert len(done.losses) == 3 * (2 + 1)
     law = done.fit("src-aaa")
     assert law.observations == 6 and law.label == "src-aaa"
-    with pytest.raises(InputError, match="src-aaa: 1 weights below 1 cannot determine"):
+    with pytest.raises(InputError, match="src-aaa: its law is not identified"):
         done.recommend(1000, EqualRegret())
     wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0), weights=(0.3, 0.6), seeds=(2,))
     after = wider.run("runs")

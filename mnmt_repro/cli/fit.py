@@ -152,7 +152,7 @@ def read_losses(
             flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
     table = _chosen(losses_table.read(path, wanted), options.where, path)
-    weights = named.get("p")
+    weights = named.get("p", "")
     if "p" not in needed and weights in table.columns and (table[weights] == "").all():
         table = table.drop(columns=weights)  # models of others, whose weights are not known
     for label in LABELS:

@@ -357,8 +357,10 @@ def sweep(
     def look(spec: RunSpec) -> None:
         """Show how far a run is, how fast, and how long the rest takes."""
         if spec.run_id not in lines:
-            how = {"bar_format": "{desc}", "leave": False, "disable": bar.disable}
-            lines[spec.run_id] = tqdm(desc=f"{spec.label}: begun", **how)
+            begun = f"{spec.label}: begun"
+            lines[spec.run_id] = tqdm(
+                desc=begun, bar_format="{desc}", leave=False, disable=bar.disable
+            )
         at = progress_of(spec, runs_folder)
         if at is None or not at["seconds"]:
             return
