@@ -369,7 +369,7 @@ def sweep(
         left = tqdm.format_interval(round(at["seconds"] * max(1 / share - 1, 0)))
         shown = f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left"
         lines[spec.run_id].set_description_str(shown)
-        if log and tenths.get(spec.run_id, -1) < int(10 * share):
+        if log and tenths.get(spec.run_id, -1) < int(10 * share) < 10:
             tenths[spec.run_id] = int(10 * share)
             print(shown, file=sys.stderr, flush=True)
 
@@ -419,8 +419,8 @@ def sweep(
                     running[executor.submit(_in_worker, job(task.spec, folder), folder)] = task
             for future in wait(running, LOOK, FIRST_COMPLETED).done:
                 task = running.pop(future)
-                if line := lines.pop(task.spec.run_id, None):
-                    line.close()
+                if task.spec.run_id in lines:
+                    lines.pop(task.spec.run_id).close()
                 try:
                     content = future.result()
                     if not content:  # it was asked to stop
