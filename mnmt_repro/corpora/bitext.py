@@ -6,8 +6,9 @@ card first; `read_bitext` reads a user's own text. The formats are in `formats`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,12 +49,15 @@ class BitextSpec:
         ``tsv``, ``jsonl`` or ``moses``.
     options : dict
         Fields of `formats.Columns`. For TSV and JSONL only.
+    skip_bad : bool
+        Leave bad lines out, with a note, in place of refusing them.
     """
 
     pair: str
     paths: tuple[Path, ...]
     format: str
     options: dict[str, str] = field(default_factory=dict)
+    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         split_pair(self.pair)
@@ -74,6 +78,7 @@ class BitextSpec:
         """As `parse_spec` reads it in whatever folder."""
         files = ",".join(str(path.absolute()) for path in self.paths)
         options = {"format": self.format, **self.options}
+        options |= {"skip_bad": "yes"} if self.skip_bad else {}
         return f"{self.pair}={files}?" + "&".join(f"{k}={v}" for k, v in options.items())
 
 
@@ -82,7 +87,8 @@ def parse_spec(text: str) -> BitextSpec:
 
     ``PAIR=FILE[,FILE][?OPTION=VALUE[&OPTION=VALUE...]]``. The format follows from the ending
     (before any ``.gz`` or ``.xz``) or is given as the option ``format``; two files are a Moses
-    pair. A path that exists as it is written is taken so, whatever characters it has.
+    pair. The option ``skip_bad=yes`` leaves out lines that hold no sentence pair. A path that
+    exists as it is written is taken so, whatever characters it has.
 
     >>> parse_spec("eng-deu=talks.tsv.xz?source=english&target=german").options
     {'source': 'english', 'target': 'german'}
@@ -98,6 +104,7 @@ def parse_spec(text: str) -> BitextSpec:
     if not equals or not rest:
         raise InputError(f"bitext {text!r}: {_SPEC}")
     options: dict[str, str] = {}
+    rest = os.path.expanduser(rest)  # a shell leaves ~ as it is behind "="
     if not Path(rest).exists() and "?" in rest:
         rest, _, query = rest.rpartition("?")
         for part in query.split("&"):
@@ -106,6 +113,8 @@ def parse_spec(text: str) -> BitextSpec:
                 raise InputError(f"bitext {text!r}: option {part!r}: write it name=value")
             options[key] = value
     names = [rest] if Path(rest).exists() else rest.split(",")
+    if (skip_bad := options.pop("skip_bad", "no")) not in ("yes", "no"):
+        raise InputError(f"bitext {text!r}: skip_bad={skip_bad}: write yes or no")
     if not all(names):
         raise InputError(f"bitext {text!r}: an empty file name; {_SPEC}")
     ending = Path(names[0].removesuffix(".xz").removesuffix(".gz")).suffix.lower()
@@ -118,7 +127,11 @@ def parse_spec(text: str) -> BitextSpec:
             "add ?format=tsv or ?format=jsonl, or name two files"
         )
     return BitextSpec(
-        pair=pair, paths=tuple(Path(name) for name in names), format=format, options=options
+        pair=pair,
+        paths=tuple(Path(os.path.expanduser(name)) for name in names),
+        format=format,
+        options=options,
+        skip_bad=skip_bad == "yes",
     )
 
 
@@ -146,11 +159,18 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     if isinstance(spec, str):
         spec = parse_spec(spec)
     if spec.format == "moses":
-        return read_moses(spec.paths[0], spec.paths[1], spec.pair)
-    path = spec.paths[0]
+        return read_moses(spec.paths[0], spec.paths[1], spec.pair, skip_bad=spec.skip_bad)
+    path, columns, skip_bad = spec.paths[0], Columns(**spec.options), spec.skip_bad
     if spec.format == "tsv":
-        return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))
-    return read_jsonl(path, spec.pair, Columns(**spec.options))
+        return parse_tsv(read_lines(path), str(path), spec.pair, columns, skip_bad=skip_bad)
+    return read_jsonl(path, spec.pair, columns, skip_bad=skip_bad)
+
+
+def skipping_bad(specs: Iterable[str], skip_bad: bool) -> tuple[str, ...]:
+    """Descriptions of bitexts, with ``skip_bad=yes`` where that is asked for."""
+    return tuple(
+        str(replace(parse_spec(text), skip_bad=True)) if skip_bad else text for text in specs
+    )
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:
