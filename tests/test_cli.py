@@ -121,7 +121,7 @@ def test_data_vocabulary(capsys) -> None:
     command = ["data", "vocabulary", "--data", "eng-deu=talks.tsv", "--out", "talks.model"]
     assert main([*command, "--pieces", "320"]) == 0
     hashed = Vocabulary.load("talks.model").hash
-    told = f"talks.model: 320 pieces, tags for deu, eng, hash {hashed}"
+    told = f"talks.model: 320 pieces, new tags: deu, eng, hash {hashed}"
     assert told in capsys.readouterr().out
     fails([*command, "--pieces", "100"], capsys, "pieces = 100 is too small")
     fails([*command, "--data", "eng-deu=talks.tsv"], capsys, "--data eng-deu: given twice")

@@ -123,7 +123,7 @@ def extend_vocabulary(
         ]
         if not any(recutting) and not any(rare):
             break
-        left_out = [left_out[0] + sum(rare), left_out[1] + sum(recutting)]
+        left_out = [left_out[0] + int(sum(rare)), left_out[1] + sum(recutting)]
         learnt = [each for each, *out in zip(learnt, rare, recutting, strict=True) if not any(out)]
     return Extension(
         old=old,
