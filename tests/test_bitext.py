@@ -151,10 +151,13 @@ def test_tsv(tmp_path: Path) -> None:
         ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
         ("eng\tdeu\nYes\tJa\nNo\t\n", r"a.tsv: line 3: no text in 'deu'; mend or .*--skip-bad"),
-        ("eng\tdeu\n\nA\tB\neng\tdeu\n\tJa\nNo\n", (
-            "a.tsv: line 2: is blank; line 4: repeats the header; line 5: no text in 'eng'; "
-            "line 6: 1 fields, but the header has 2; mend"
-        )),
+        (
+            "eng\tdeu\n\nA\tB\neng\tdeu\n\tJa\nNo\n",
+            (
+                "a.tsv: line 2: is blank; line 4: repeats the header; line 5: no text in 'eng'; "
+                "line 6: 1 fields, but the header has 2; mend"
+            ),
+        ),
     ],
 )
 def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
@@ -223,7 +226,9 @@ def test_bad_lines_are_skipped_and_counted(tmp_path: Path, capsys, monkeypatch) 
         assert parse_spec(spec) == parse_spec(f"eng-deu={files}?skip_bad=yes")
         text = read_bitext(spec)
         assert (text.source, text.target) == (["Yes"], ["Ja"])
-        assert f"skipped {bad} bad lines: line 1: " in capsys.readouterr().err.replace("2: is", "1:")
+        assert f"skipped {bad} bad lines: line 1: " in capsys.readouterr().err.replace(
+            "2: is", "1:"
+        )
         with pytest.raises(InputError, match="mend or remove each on both sides"):
             read_bitext(f"eng-deu={files}")
 

@@ -649,11 +649,16 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
     for command in ("translate {} --from src --to aaa_latn", "compare {} out --data src-aaa_latn=x",
                     "translate {} --from src --to aaa_latn --engine ct2"):  # fmt: skip
-        fails(command.format(folder).split(), capsys, "no tag <2aaa_latn>", "did you mean aaa_Latn")
+        fails(command.format(folder).split(), capsys, "no tag <2aaa_latn>", "did you mean aaa_Lat")
     t5 = str(models["t5"][0])
     fails(["translate", t5, "--to", "klingon"], capsys, "--to klingon: klingon is no code, such as")
     known = ["data", "extend", "out", "--data", "src_latn-xho=test.tsv?source=src&target=aaa"]
-    fails([*known, "-o", "x"], capsys, "'src_latn': is written 'src_Latn' elsewhere")
+    fails([*known, "--new-pieces", "0", "--out", "x"], capsys, "is written 'src_Latn' elsewhere")
+    write_tsv(Path("odd.tsv"), "src-aaa", ["a"], ["Ж Ж"])
+    for command, times in (("evaluate out", 1), (f"compare {folder} out", 2)):
+        assert main([*command.split(), "--data", "src-aaa=odd.tsv"]) == 0
+        told = capsys.readouterr().err
+        assert told.count("cannot write 2 token(s) of src-aaa, odd.tsv; <unk> is cheap") == times
     fails(["export", str(folder), "--to", "hf", "-o", "out"], capsys, "is not empty")
     fails(
         ["upgrade", "--from", "out", "--optimiser", "carried", "-o", "new"], capsys, "no optimiser"
