@@ -226,9 +226,7 @@ def test_bad_lines_are_skipped_and_counted(tmp_path: Path, capsys, monkeypatch) 
         assert parse_spec(spec) == parse_spec(f"eng-deu={files}?skip_bad=yes")
         text = read_bitext(spec)
         assert (text.source, text.target) == (["Yes"], ["Ja"])
-        assert f"skipped {bad} bad lines: line 1: " in capsys.readouterr().err.replace(
-            "2: is", "1:"
-        )
+        assert f"skipped {bad} bad lines: line " in capsys.readouterr().err
         with pytest.raises(InputError, match="mend or remove each on both sides"):
             read_bitext(f"eng-deu={files}")
 
@@ -306,7 +304,10 @@ def test_own_moses_and_odd_names(tmp_path: Path) -> None:
         ("eng-deu=a.en,", "an empty file name"),
         ("eng-deu=a.en,a.de?format=tsv", r"needs 1 file\(s\), got 2"),
         ("eng-deu=a.tsv?format=xml", "format 'xml': must be tsv, jsonl or moses"),
-        ("eng-deu=a.tsv?colour=red", "no option 'colour'; there are domain, source, split"),
+        (
+            "eng-deu=a.tsv?colour=red",
+            "no option 'colour'; there are domain, skip_bad, source",
+        ),
         ("eng-deu=a.tsv?split", "option 'split': write it name=value"),
         ("eng-deu=a.tsv?source=english", "name both source and target"),
     ],

@@ -557,7 +557,6 @@ def test_a_language_is_added_and_the_model_goes_out_again(
     for when, count in tokens.items():
         nats = losses[old_pair][f"{when}_per_character"] * sum(len(line) + 1 for line in target)
         assert nats == pytest.approx(losses[old_pair][when] * count, rel=1e-9)
-    assert answer["new_tags"] == ["aaa", "xho"][family != "t5" :]
     # No old piece spells a Cyrillic letter.
     assert answer["rows"]["embedding.weight"]["unknown"] > 4
     # Old logits stay, and the new pieces take a share of a random model's probability.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import SKIP_BAD, JsonOption, add_command, comma_list, print_json
+from mnmt_repro.cli.options import JsonOption, add_command, comma_list, print_json
+from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError, note, remedy
 from mnmt_repro.typed_config import Count, Natural, required, setting
@@ -142,7 +144,6 @@ def act_list(options: JsonOption) -> int:
 
 def act_check(options: CheckOptions) -> int:
     """Print the report of one's own text; 1 where test sentences are in training."""
-    from mnmt_repro.corpora.bitext import read_bitexts, skipping_bad
     from mnmt_repro.corpora.text_checks import check_own
 
     train, test = (skipping_bad(each, options.skip_bad) for each in (options.data, options.test))
@@ -156,7 +157,6 @@ def act_check(options: CheckOptions) -> int:
 
 def act_vocabulary(options: VocabularyOptions) -> int:
     """Train and write a vocabulary."""
-    from mnmt_repro.corpora.bitext import read_bitexts, skipping_bad
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import train_vocabulary
     from mnmt_repro.runs.training_text import TextSource
@@ -181,7 +181,6 @@ def act_vocabulary(options: VocabularyOptions) -> int:
 
 def act_extend(options: ExtendOptions) -> int:
     """Extend a model's vocabulary, and write it."""
-    from mnmt_repro.corpora.bitext import read_bitexts, skipping_bad
     from mnmt_repro.corpora.extending import NUMBERS, extend_vocabulary, propose
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.runs.trained import load_trained
@@ -209,13 +208,8 @@ def act_extend(options: ExtendOptions) -> int:
     new = [line for language in learnt for line in texts[language]]
     others = {name: lines for name, lines in texts.items() if name not in learnt}
     kept = [line for lines in others.values() for line in lines]
-
-    def extend(pieces: int) -> Extension:
-        return extend_vocabulary(
-            old, tagless, new, pieces,
-            min_count=options.min_count, keep=kept if options.keep_old else (),
-        )  # fmt: skip
-
+    settings = {"min_count": options.min_count, "keep": kept if options.keep_old else ()}
+    extend = partial(extend_vocabulary, old, tagless, new, **settings)
     if options.new_pieces is not None:
         made = extend(options.new_pieces)
     else:
@@ -224,43 +218,37 @@ def act_extend(options: ExtendOptions) -> int:
             if not (tried and tried[-1].exhausted):
                 tried.append(extend(number))
         made = propose(tried, new)
-        print(_numbers_table([extend(0), *tried], new, kept))
+        rows = [_tried(each, new, kept) for each in (extend(0), *tried)]
+        print(pd.DataFrame(rows).to_string(index=False))
         print(f"proposed: --new-pieces {made.asked}; twice as many hardly shorten the text")
     if made.asked:
-        print(_occurrences_table(made.occurrences))
         print(
+            *_by_occurrences(made.occurrences),
             f"{len(made.occurrences)} of {made.asked} new pieces; left out: {made.rare} that occur "
-            f"less than {options.min_count} times, {made.recutting} that cut old text differently"
+            f"less than {options.min_count} times, {made.recutting} that cut old text differently",
+            sep="\n",
         )
     for name, lines in others.items():
         print(f"{name}: {made.recut(lines):.1%} of {len(lines):,} sentences are cut differently")
     return options.write(made.vocabulary, old.languages)
 
 
-def _numbers_table(tried: Sequence[Extension], new: Sequence[str], old: Sequence[str]) -> str:
-    """What several numbers of new pieces make of new and of old text."""
-    rows = []
-    for each in tried:
-        length, unknown = each.fit(new)
-        rows.append([each.asked, len(each.occurrences), length, unknown])
-        rows[-1] += [each.recut(old)] if old else []
-    names = ["asked for", "new pieces", "characters a token", "unknown", "old text cut differently"]
-    table = pd.DataFrame(rows, columns=names[: len(rows[0])])
-    forms = {names[2]: "{:.2f}".format, names[3]: "{:.2%}".format, names[4]: "{:.1%}".format}
-    return table.to_string(index=False, formatters=forms)
+def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str, Any]:
+    """What a number of new pieces makes of new and of old text."""
+    length, unknown = made.fit(new)
+    row = {"asked for": made.asked, "new pieces": len(made.occurrences)}
+    row |= {"characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}"}
+    return row | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})
 
 
-def _occurrences_table(occurrences: Mapping[str, int]) -> str:
-    """New pieces by how often they occur, each row up to ten times as often as the one before."""
+def _by_occurrences(occurrences: Mapping[str, int]) -> Iterator[str]:
+    """Lines on new pieces that occur once, ten times, a hundred times and so on, or more often."""
     rows: dict[int, list[str]] = {}
     for piece, count in sorted(occurrences.items(), key=lambda item: -item[1]):
         rows.setdefault(len(str(count)), []).append(piece)
-    table = {
-        f"{10 ** (digits - 1):,} or more": [len(pieces), " ".join(pieces[:5])]
-        for digits, pieces in rows.items()
-    }
-    frame = pd.DataFrame.from_dict(table, orient="index", columns=["new pieces", "such as"])
-    return frame.rename_axis("occurrences").reset_index().to_string(index=False, justify="left")
+    for digits, pieces in rows.items():
+        times, some = f"{10 ** (digits - 1):,}", " ".join(pieces[:5])
+        yield f"{times:>9} times or more: {len(pieces):,} new pieces, such as {some}"
 
 
 def act_adopt(options: AdoptOptions) -> int:

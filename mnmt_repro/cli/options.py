@@ -57,8 +57,6 @@ PURPOSES = {
 
 MODEL = "what `train` wrote, or a Hugging Face model"
 """Help of a trained model, which is named without a flag."""
-SKIP_BAD = "skip and count lines of --data that hold no sentence pair (of one: FILE?skip_bad=yes)"
-"""Help of `--skip-bad`, of each command that reads own text."""
 
 
 @dataclass(frozen=True, kw_only=True)

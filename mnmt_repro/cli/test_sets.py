@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mnmt_repro.cli.options import SKIP_BAD, comma_list
+from mnmt_repro.cli.options import comma_list
+from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.typed_config import Count, setting
@@ -41,8 +42,6 @@ class TestSetOptions:
 
 def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[str, Bitext]]:
     """Name and text of each test set, in the order of the options."""
-    from mnmt_repro.corpora.bitext import read_bitexts, skipping_bad
-
     if options.data and options.pairs and not options.test:
         raise InputError("--pairs: is of --test; --data names its own pair")
     pairs = comma_list(options.pairs or "") or list(trained.pairs)

@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.options import (
-    SKIP_BAD,
-    by_place,
-    comma_list,
-    named_numbers,
-    number,
-    read_fields,
-)
+from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number, read_fields
 from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
-from mnmt_repro.corpora.bitext import skipping_bad
+from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mnmt_repro.upgrading.vocabulary import PieceMap, RowCheck
 
 
+UNITS = "", "_per_character"
+"""Endings of the names of losses: a token, a character."""
 AT_HAND = 200
 """Sentences of each direction on which the loss is printed where none are named."""
 
@@ -62,7 +64,7 @@ class _Old:
     vocabulary: Vocabulary
     imported: Imported | None = None  # of another program
 
-    def losses(self, texts: Mapping[str, Bitext]) -> dict[str, tuple[float, float] | None]:
+    def losses(self, texts: Mapping[str, Bitext]) -> dict[str, dict[str, float]]:
         """Its loss on each text; built for this alone, so that two models are never held."""
         if not texts:
             return {}
@@ -140,7 +142,7 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
-    rows = _rows(made, pieces)
+    rows, both = _rows(made, pieces), {"before": before, "after": after}
     note(*no_text, *_notes(about, made, rows))
     report = made.report
     scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
@@ -155,10 +157,12 @@ def act(options: UpgradeOptions) -> int:
             }
             for place, (threshold, _) in enumerate(thresholds, start=1)
         ],
-        "new_tags": [] if report.overlap is None else report.overlap.new_tags,
         "overlap": [] if report.overlap is None else report.overlap.rows(),
         "rows": {name: dataclasses.asdict(check) for name, check in rows.items()},
-        "losses": list(_changes(before, after)),
+        "losses": [
+            {"pair": pair} | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
+            for pair in texts
+        ],
     }
     if options.json:
         print_json(answer)
@@ -222,12 +226,12 @@ def _slowed(
 
 def _losses(
     model: Transformer, vocabulary: Vocabulary, tags: Any, texts: Mapping[str, Bitext]
-) -> dict[str, tuple[float, float] | None]:
-    """Nats a target token and a character of each text; None where a tag is needed and lacking."""
+) -> dict[str, dict[str, float]]:
+    """Nats a target token and a character of each text; none where a tag is needed and lacking."""
     from mnmt_repro.corpora.encoding import encode, tag_ids
     from mnmt_repro.scoring import check_finite, sentence_losses
 
-    losses: dict[str, tuple[float, float] | None] = dict.fromkeys(texts)
+    losses: dict[str, dict[str, float]] = {pair: {} for pair in texts}
     for pair, text in texts.items():
         try:
             tag_ids(vocabulary, pair, tags)
@@ -235,22 +239,9 @@ def _losses(
             continue
         nats, tokens = sentence_losses(model, encode(text, vocabulary, tags))
         check_finite(nats, pair)
-        losses[pair] = nats.sum() / tokens.sum(), nats.sum() / text.characters.sum()
+        for unit, counts in zip(UNITS, (tokens, text.characters), strict=True):
+            losses[pair][unit] = float(nats.sum() / counts.sum())
     return losses
-
-
-def _changes(
-    before: Mapping[str, tuple[float, float] | None],
-    after: Mapping[str, tuple[float, float] | None],
-) -> Iterator[dict[str, Any]]:
-    """A row a pair: its losses before and after, a token and a character."""
-    for pair in after:
-        row: dict[str, Any] = {"pair": pair}
-        for unit, ending in enumerate(("", "_per_character")):
-            for when, losses in (("before", before), ("after", after)):
-                both = losses[pair]
-                row[when + ending] = None if both is None else float(both[unit])
-        yield row
 
 
 def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck]) -> Iterator[str]:
@@ -273,15 +264,11 @@ def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck
         )
     for name, check in rows.items():
         alike = check.equal + (check.unknown if made.config.embeddings == "mean" else 0)
-        if alike:
+        if alike or check.far:
             yield (
                 f"{name}: {alike:,} of {check.new:,} new rows equal <unk> or another row, because "
-                "the old pieces cannot tell them apart; with --init random they start apart"
-            )
-        if check.far:
-            yield (
-                f"{name}: {check.far:,} new or spare rows are far longer or shorter than old ones; "
-                "with --init mean new rows are not"
+                "old pieces spell them alike (--init random starts them apart), and the length of "
+                f"{check.far:,} new or spare rows is far from that of old ones"
             )
 
 
@@ -314,8 +301,6 @@ def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
             )
     for row in answer["fisher"]:
         lines[f"above {row['threshold']:g}"] = f"{row['entries_above']:,}"
-    if answer["new_tags"]:
-        lines["new tags"] = ", ".join(answer["new_tags"])
     yield from (f"  {name + ':':<19}{value}" for name, value in lines.items())
     if answer["overlap"]:
         shares = {"share": "{:.1%}".format}

@@ -29,6 +29,8 @@ from mnmt_repro.corpora.textfile import decode_lines, read_lines
 from mnmt_repro.errors import InputError
 
 _FORMATS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+SKIP_BAD = "skip and count lines of --data that hold no sentence pair (of one: FILE?skip_bad=yes)"
+"""Help of the option `--skip-bad`."""
 _SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"
 
 
@@ -48,16 +50,13 @@ class BitextSpec:
     format : str
         ``tsv``, ``jsonl`` or ``moses``.
     options : dict
-        Fields of `formats.Columns`. For TSV and JSONL only.
-    skip_bad : bool
-        Leave bad lines out, with a note, in place of refusing them.
+        Fields of `formats.Columns`. Of Moses ``skip_bad`` only.
     """
 
     pair: str
     paths: tuple[Path, ...]
     format: str
     options: dict[str, str] = field(default_factory=dict)
-    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         split_pair(self.pair)
@@ -66,7 +65,11 @@ class BitextSpec:
         needed = 2 if self.format == "moses" else 1
         if len(self.paths) != needed:
             raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
-        known = set() if self.format == "moses" else {each.name for each in fields(Columns)}
+        known = {each.name for each in fields(Columns)}
+        if self.format == "moses":
+            known = {"skip_bad"}
+        if (skip := self.options.get("skip_bad", "no")) not in ("yes", "no"):
+            raise InputError(f"{self.paths[0]}: skip_bad={skip}: write yes or no")
         for option in self.options:
             if option not in known:
                 there = ", ".join(sorted(known)) or "none"
@@ -78,7 +81,6 @@ class BitextSpec:
         """As `parse_spec` reads it in whatever folder."""
         files = ",".join(str(path.absolute()) for path in self.paths)
         options = {"format": self.format, **self.options}
-        options |= {"skip_bad": "yes"} if self.skip_bad else {}
         return f"{self.pair}={files}?" + "&".join(f"{k}={v}" for k, v in options.items())
 
 
@@ -113,8 +115,6 @@ def parse_spec(text: str) -> BitextSpec:
                 raise InputError(f"bitext {text!r}: option {part!r}: write it name=value")
             options[key] = value
     names = [rest] if Path(rest).exists() else rest.split(",")
-    if (skip_bad := options.pop("skip_bad", "no")) not in ("yes", "no"):
-        raise InputError(f"bitext {text!r}: skip_bad={skip_bad}: write yes or no")
     if not all(names):
         raise InputError(f"bitext {text!r}: an empty file name; {_SPEC}")
     ending = Path(names[0].removesuffix(".xz").removesuffix(".gz")).suffix.lower()
@@ -131,7 +131,6 @@ def parse_spec(text: str) -> BitextSpec:
         paths=tuple(Path(os.path.expanduser(name)) for name in names),
         format=format,
         options=options,
-        skip_bad=skip_bad == "yes",
     )
 
 
@@ -159,18 +158,19 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     if isinstance(spec, str):
         spec = parse_spec(spec)
     if spec.format == "moses":
-        return read_moses(spec.paths[0], spec.paths[1], spec.pair, skip_bad=spec.skip_bad)
-    path, columns, skip_bad = spec.paths[0], Columns(**spec.options), spec.skip_bad
+        return read_moses(spec.paths[0], spec.paths[1], spec.pair, **spec.options)
+    path = spec.paths[0]
     if spec.format == "tsv":
-        return parse_tsv(read_lines(path), str(path), spec.pair, columns, skip_bad=skip_bad)
-    return read_jsonl(path, spec.pair, columns, skip_bad=skip_bad)
+        return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))
+    return read_jsonl(path, spec.pair, Columns(**spec.options))
 
 
 def skipping_bad(specs: Iterable[str], skip_bad: bool) -> tuple[str, ...]:
     """Descriptions of bitexts, with ``skip_bad=yes`` where that is asked for."""
-    return tuple(
-        str(replace(parse_spec(text), skip_bad=True)) if skip_bad else text for text in specs
-    )
+    if not skip_bad:
+        return tuple(specs)
+    parsed = map(parse_spec, specs)
+    return tuple(str(replace(s, options=s.options | {"skip_bad": "yes"})) for s in parsed)
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:

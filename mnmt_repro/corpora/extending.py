@@ -97,7 +97,7 @@ def extend_vocabulary(
     kind: Any = ModelProto.SentencePiece
     bpe = model.trainer_spec.model_type == model.trainer_spec.BPE
     known = {each.piece for each in model.pieces}
-    learnt = _learn(lines, pieces, known, bpe=bpe) if pieces else []
+    learnt = _learn(lines, pieces, known, "bpe" if bpe else "unigram") if pieces else []
     languages = sorted(set(languages))
     check_codes(languages, old.languages)
     # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
@@ -136,7 +136,7 @@ def extend_vocabulary(
 
 
 def _learn(
-    lines: Sequence[str], pieces: int, known: Collection[str], *, bpe: bool
+    lines: Sequence[str], pieces: int, known: Collection[str], kind: str
 ) -> list[tuple[str, float]]:
     """At most so many pieces that are not known, and their scores; characters come first."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
@@ -144,11 +144,8 @@ def _learn(
     characters = set(chain.from_iterable(unicodedata.normalize("NFKC", line) for line in lines))
     size = pieces + len(characters) + 4  # SentencePiece's own special pieces, and its space
     while True:
-        model = ModelProto.FromString(
-            learn_pieces(
-                lines, size, model_type="bpe" if bpe else "unigram", hard_vocab_limit=False
-            )
-        )
+        learnt = learn_pieces(lines, size, model_type=kind, hard_vocab_limit=False)
+        model = ModelProto.FromString(learnt)
         new = [
             (each.piece, each.score)
             for each in model.pieces

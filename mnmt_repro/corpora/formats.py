@@ -111,6 +111,8 @@ class Columns:
         With the domain of each sentence.
     split : str, optional
         Keep only the sentences whose `split_column` has this value.
+    skip_bad : str
+        ``yes``: leave out lines that hold no sentence pair, with a note, in place of refusing them.
     """
 
     source: str | None = None
@@ -118,6 +120,7 @@ class Columns:
     domain: str | None = None
     split: str | None = None
     split_column: str = "split"
+    skip_bad: str = "no"
 
     def read(
         self, pair: str, there: Collection[str], where: str, hint: str = ""
@@ -162,14 +165,7 @@ def _set_aside(bad: Sequence[tuple[int, str]], name: str, skip: bool) -> None:
     note(f"{name}: skipped {len(bad):,} bad lines: {faults}")
 
 
-def parse_tsv(
-    lines: list[str],
-    name: str,
-    pair: str,
-    columns: Columns = Columns(),  # noqa: B008
-    *,
-    skip_bad: bool = False,
-) -> Bitext:
+def parse_tsv(lines: list[str], name: str, pair: str, columns: Columns = Columns()) -> Bitext:  # noqa: B008
     """Read two columns of the lines of a tab-separated file, the first of which is its header.
 
     Fields are not quoted (``csv.QUOTE_NONE``): a quotation mark is a character like any other.
@@ -180,15 +176,13 @@ def parse_tsv(
         Of the file, for messages.
     pair
         Directed pair, source-target.
-    skip_bad
-        Leave bad lines out, with a note, in place of refusing them: those with another number of
-        fields than the header, with an empty side, and those that repeat the header.
 
     Raises
     ------
     InputError
-        Naming file and lines, when a column is missing (those there are are named), lines are bad,
-        or no row is in the split.
+        Naming file and lines, when a column is missing (those there are are named), a row has
+        another number of fields than the header, a side is empty, the header is repeated, or no row
+        is in the split.
     """
     if not lines:
         raise InputError(f"{name}: is empty; a header line with the column names is needed")
@@ -217,7 +211,7 @@ def parse_tsv(
             bad.append((number, f"{len(row)} fields, but the header has {len(header)}"))
         else:
             rows.append((number, *(None if i is None else row[i] for i in at)))
-    return _bitext(rows, bad, names, columns.split, pair, name, skip_bad)
+    return _bitext(rows, bad, names, pair, name, columns)
 
 
 _Row = tuple[Any, ...]
@@ -228,18 +222,18 @@ def _bitext(
     rows: Sequence[_Row],
     bad: Sequence[tuple[int, str]],
     names: Sequence[str | None],
-    split: str | None,
     pair: str,
     name: str,
-    skip_bad: bool,
+    columns: Columns,
 ) -> Bitext:
     """The sentences of a split, or all where none is asked for."""
+    split = columns.split
     empty = {
         row[0]: f"no text in {names[0] if _empty(row[1]) else names[1]!r}"
         for row in rows
         if _empty(row[1]) or _empty(row[2])
     }
-    _set_aside(sorted([*bad, *empty.items()]), name, skip_bad)
+    _set_aside(sorted([*bad, *empty.items()]), name, columns.skip_bad == "yes")
     rows = [row for row in rows if row[0] not in empty]
     if not rows:
         raise InputError(f"{name}: holds no sentence")
@@ -262,7 +256,7 @@ def pair_up(
     names: tuple[str, str],
     pair: str,
     origin: str,
-    skip_bad: bool = False,
+    skip_bad: str = "no",
 ) -> Bitext:
     """Pair the lines of two files; see `read_moses`."""
     if len(source) != len(target):
@@ -271,11 +265,11 @@ def pair_up(
             "needs one translation a line"
         )
     rows = [(number, *both) for number, both in enumerate(zip(source, target, strict=True), 1)]
-    return _bitext(rows, (), (*names, None), None, pair, origin, skip_bad)
+    return _bitext(rows, (), (*names, None), pair, origin, Columns(skip_bad=skip_bad))
 
 
 def read_moses(
-    source_path: str | Path, target_path: str | Path, pair: str, *, skip_bad: bool = False
+    source_path: str | Path, target_path: str | Path, pair: str, *, skip_bad: str = "no"
 ) -> Bitext:
     """Read a Moses pair: two files with one sentence a line, line by line translations.
 
@@ -285,8 +279,8 @@ def read_moses(
         Plain, gzip or xz.
     pair : str
         Directed pair, source-target.
-    skip_bad : bool
-        Leave out lines that are empty on a side, with a note, in place of refusing them.
+    skip_bad : str
+        As of `Columns`.
 
     Returns
     -------
@@ -325,13 +319,7 @@ def _json_text(entry: dict, key: str) -> str:
     return text
 
 
-def read_jsonl(
-    path: str | Path,
-    pair: str,
-    columns: Columns = Columns(),  # noqa: B008
-    *,
-    skip_bad: bool = False,
-) -> Bitext:
+def read_jsonl(path: str | Path, pair: str, columns: Columns = Columns()) -> Bitext:  # noqa: B008
     r"""Read JSON lines: one object a line, such as ``{"source": "Hello", "target": "Hallo"}``.
 
     Parameters
@@ -342,15 +330,13 @@ def read_jsonl(
         Directed pair, source-target.
     columns : Columns
         Names of the keys.
-    skip_bad : bool
-        Leave bad lines out, with a note, in place of refusing them: those that are no JSON object,
-        lack a key, or have a side that is no string, is empty, or holds a line break, tab or NUL.
 
     Raises
     ------
     InputError
-        Naming file and lines, if the file cannot be read whole, no line has the keys of both sides
-        (those there are are named), lines are bad, or no object is in the split.
+        Naming file and lines, if the file cannot be read whole, a line is no JSON object, a key is
+        missing (those there are are named), a side is no string, is empty, or holds a line break,
+        tab or NUL, or no object is in the split.
     """
     rows: list[_Row] = []
     bad: list[tuple[int, str]] = []
@@ -362,7 +348,7 @@ def read_jsonl(
             rows.append((number, *(name and _json_text(entry, name) for name in names)))
         except _BadLine as error:
             bad.append((number, str(error)))
-    return _bitext(rows, bad, names, columns.split, pair, str(path), skip_bad)
+    return _bitext(rows, bad, names, pair, str(path), columns)
 
 
 class _BadLine(Exception):

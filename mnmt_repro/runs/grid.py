@@ -261,11 +261,7 @@ class Grid:
         others = [pair for pair in pairs if pair not in named]
         rest = round(1 - math.fsum(named.values()), 12)
         if len(named) > 1 and others and rest > 0:
-            raise FieldError(
-                ("weights", at),
-                f"these sum to {1 - rest:g}; give a weight to {', '.join(others)}, too (0 is one), "
-                "so that they sum to 1",
-            )
+            raise FieldError(("weights", at), f"sum to {1 - rest:g}; name {', '.join(others)}, too")
         shares = {pair: rest / len(others) for pair in others}
         try:
             return Mixture.of({**named, **shares})

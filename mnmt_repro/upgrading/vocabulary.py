@@ -51,11 +51,6 @@ class Overlap:
         """Share of the new vocabulary's pieces that the old one has too."""
         return len(self.kept) / (len(self.kept) + len(self.added))
 
-    @property
-    def new_tags(self) -> list[str]:
-        """Languages whose tag the old vocabulary does not have."""
-        return [piece.text[2:-1] for piece in self.added if piece.kind == "tag"]
-
     def rows(self) -> list[dict[str, str | int | float]]:
         """One row a kind of piece and one for all: kept, added, dropped, share kept.
 
