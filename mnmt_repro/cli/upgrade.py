@@ -264,7 +264,7 @@ def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck
         )
     for name, check in rows.items():
         alike = check.equal + (check.unknown if made.config.embeddings == "mean" else 0)
-        if alike or check.far:
+        if 10 * alike > check.new or check.far:  # a few are in the table only
             yield (
                 f"{name}: {alike:,} of {check.new:,} new rows equal <unk> or another row, because "
                 "old pieces spell them alike (--init random starts them apart), and the length of "
