@@ -208,7 +208,8 @@ def act_extend(options: ExtendOptions) -> int:
     new = [line for language in learnt for line in texts[language]]
     others = {name: lines for name, lines in texts.items() if name not in learnt}
     kept = [line for lines in others.values() for line in lines]
-    settings = {"min_count": options.min_count, "keep": kept if options.keep_old else ()}
+    settings: dict[str, Any] = {"min_count": options.min_count}
+    settings["keep"] = kept if options.keep_old else ()
     extend = partial(extend_vocabulary, old, tagless, new, **settings)
     if options.new_pieces is not None:
         made = extend(options.new_pieces)
@@ -236,7 +237,7 @@ def act_extend(options: ExtendOptions) -> int:
 def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str, Any]:
     """What a number of new pieces makes of new and of old text."""
     length, unknown = made.fit(new)
-    row = {"asked for": made.asked, "new pieces": len(made.occurrences)}
+    row: dict[str, Any] = {"asked for": made.asked, "new pieces": len(made.occurrences)}
     row |= {"characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}"}
     return row | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})
 

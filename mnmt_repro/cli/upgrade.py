@@ -166,7 +166,8 @@ def act(options: UpgradeOptions) -> int:
         "overlap": [] if report.overlap is None else report.overlap.rows(),
         "rows": {name: dataclasses.asdict(check) for name, check in rows.items()},
         "losses": [
-            {"pair": pair} | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
+            dict[str, Any](pair=pair)
+            | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
             for pair in texts
         ],
     }
