@@ -44,6 +44,10 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
+COMPILE_PAYS = {16: 25_000_000, 40: 20_000_000, 128: 12_000_000, 256: 5_000_000}
+"""By the most width of a model: target tokens from which compiling saves more than the two minutes
+that it takes, on one processor thread (`data/benchmarks/training_step.json`)."""
+
 LATER = ("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share")
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
@@ -108,7 +112,8 @@ class TrainingConfig:
         1,
     )
     compile: bool = setting(
-        "compile the training step, which is then up to twice as fast and rounded otherwise. "
+        "compile the training step, which is then up to twice as fast and rounded otherwise "
+        "(default: where a table of widths and budgets says that it pays, on one thread). "
         "Compiling takes a minute or two for each size of model, and needs a C++ compiler; without "
         "one, training is not compiled",
         False,

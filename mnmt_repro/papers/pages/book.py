@@ -19,7 +19,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError, remedy
 from mnmt_repro.papers.pages.attachments import attach_files
-from mnmt_repro.papers.pages.executed import PARAMETERS, TYPESET, executed_pages
+from mnmt_repro.papers.pages.executed import LIBRARIES, PARAMETERS, TYPESET, executed_pages
 from mnmt_repro.papers.pages.lessons import trains, with_outputs
 from mnmt_repro.papers.pages.notebooks import PageError, execute_pages, without_colours
 from mnmt_repro.papers.pages.resources import raw_formulas, remote_resources
@@ -81,7 +81,7 @@ def build_book(
     if only:
         write_bytes(toc, _short_toc(pages).encode())
     state = text_digest(
-        code_digest(),
+        code_digest(libraries=LIBRARIES),
         toc.read_bytes(),
         files_digest(source, _sources(source, pages)),
         files_digest(executed, executed.rglob("*.ipynb")),

@@ -1,7 +1,7 @@
 """A page is executed when something changed that decides its outputs, and reused otherwise.
 
 Its last execution lies in ``_build/executed``, with a hash of the notebook, the parameters, the
-package, the installed libraries, the data and the results store. A page of another hash is
+package, the libraries that decide how it looks, the data and the results store. A page of another hash is
 executed again. As a Sphinx extension this module gives plain ``jupyter-book build .`` these pages.
 """
 
@@ -20,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
+from mnmt_repro.disk_cache import NUMERIC, code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.pages.lessons import is_executed
 from mnmt_repro.papers.pages.notebooks import (
@@ -33,6 +33,14 @@ from mnmt_repro.papers.pages.notebooks import (
 )
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
+
+LIBRARIES = (
+    *NUMERIC, "altair", "ipykernel", "jinja2", "jupyter-book", "myst-nb", "nbconvert", "nbformat",
+    "papermill", "pooch", "requests", "sphinx", "sphinx-exercise", "sphinx-external-toc",
+    "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate", "tqdm",
+    "vl-convert-python",
+)  # fmt: skip
+"""Libraries that decide how a page looks: those of the base tier."""
 
 PARAMETERS = "MNMT_REPRO_PARAMETERS"
 """Environment variable by which `build_book` passes parameters to jupyter-book, as JSON."""
@@ -116,7 +124,7 @@ def _inputs(source: Path, folders: Iterable[str]) -> str:
         if name.startswith("MNMT_REPRO_") and name not in ("MNMT_REPRO_CACHE", PARAMETERS)
     ]
     data = [_folder_digest(folder) for folder in sorted({ROOT / "data", results_root()})]
-    return text_digest(code_digest(), *settings, *data, files_digest(source, beside))
+    return text_digest(code_digest(libraries=LIBRARIES), *settings, *data, files_digest(source, beside))
 
 
 def _texts(values: Mapping[str, Any]) -> list[str]:
