@@ -1,9 +1,9 @@
 """Training and translation beside Hugging Face and CTranslate2: one table of one run.
 
 Training is the step of `training_step`, in the modes that a user gets: exact, compiled, and
-compiled with bfloat16. A step is compiled anew, in an empty cache, and the wall time of this is part
-of the time for a budget of 5M target tokens. *pays* is the budget in target tokens from which a
-compiled run ends before an exact one; `training.config.COMPILE_PAYS` holds such numbers.
+compiled with bfloat16. A step is compiled anew, in an empty cache, and this is part of the time for
+a budget of 5M target tokens. *pays* is the budget in target tokens from which a compiled run ends
+before an exact one; `training.config.COMPILE_PAYS` holds such numbers.
 Translation is the search of `beam_search`. Times are of one thread, and *ratio* is Hugging Face's
 time over the system's: above 1, the system is faster. Needs the test tier and an idle machine, for
 about a quarter of an hour.

@@ -210,10 +210,7 @@ def _roots(
 
 
 def _project_part(problem: _Problem, y: Array) -> Minimum:
-    if len(y) == 1:  # all exponents in one call
-        rss = problem.solve(_GRID, y)[2][:, None]
-    else:
-        rss = problem.scan(_GRID, y)
+    rss = problem.solve(_GRID, y)[2][:, None] if len(y) == 1 else problem.scan(_GRID, y)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
     level, crossed = _where_level(problem, y, left, right)

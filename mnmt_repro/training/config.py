@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -160,8 +160,8 @@ class TrainingConfig:
         defaults = {each.name: each.default for each in fields(self)}
         return {
             name: value
-            for name, value in asdict(self).items()
-            if name not in LATER or value != defaults[name]
+            for name in defaults
+            if (value := getattr(self, name)) != defaults[name] or name not in LATER
         }
 
     def is_spent(self, step: int, target_tokens: int) -> bool:
