@@ -258,9 +258,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
         if setting.tier == EXTERNAL:
             ancestry = Ancestry(post_hoc=True, note="post hoc: the losses were known first")
         else:
-            ancestry = history.check(
-                claim.id, claim.fingerprint(setting), own.commits(setting)
-            )
+            ancestry = history.check(claim.id, claim.fingerprint(setting), own.commits(setting))
         return Result(
             role=role,
             setting=setting,

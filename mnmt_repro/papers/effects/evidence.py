@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.util import hash_pandas_object
 from pydantic import ConfigDict
 
@@ -22,6 +24,7 @@ from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regi
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
 
+_NOWHERE = np.zeros(0, dtype=np.intp)
 Units = dict[str, Measures]
 """What an effect returns: measures for each pair, or under ``"all"`` for pairs taken together."""
 
@@ -92,12 +95,18 @@ class Evidence:
             *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
         )
 
+    @cached_property
+    def _places(self) -> Mapping[str, NDArray[np.intp]]:
+        """Positions of each cohort's rows; to compare all rows with its name takes long."""
+        return dict(self.frame.groupby("cohort", sort=False).indices)  # type: ignore[arg-type]
+
     def rows(
         self, setting: Setting, cohorts: Sequence[str] | None = None, test_set: str = ""
     ) -> pd.DataFrame:
         """Rows of the setting's tier, cohorts, domain and test sets, zero-shot ones left out."""
         cohorts = setting.cohorts if cohorts is None else cohorts
-        frame = self.frame[self.frame["cohort"].isin(list(cohorts))]  # few rows are left
+        places = [self._places.get(cohort, _NOWHERE) for cohort in {*cohorts}]
+        frame = self.frame.iloc[np.sort(np.concatenate([_NOWHERE, *places]))]  # few rows are left
         tests = [test_set] if test_set else [setting.test_set, setting.other_test_set]
         return frame[
             (frame["tier"] == setting.tier)
@@ -136,12 +145,11 @@ class Evidence:
 
     def commits(self, setting: Setting) -> set[str]:
         """Commits of all that a claim may read in the setting: its runs and their analyses."""
-        commits = set(self.rows(setting)["commit"])
+        commits = {*self.rows(setting)["commit"].unique()}
         if not self.analyses.empty:
             mine = self.analyses["cohort"].isin(list(setting.cohorts))
-            commits |= set(
-                self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
-            )
+            mine &= self.analyses["tier"] == setting.tier
+            commits |= {*self.analyses.loc[mine, "commit"].unique()}
         return commits
 
     def cells(
