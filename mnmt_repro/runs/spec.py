@@ -111,6 +111,12 @@ class RunSpec:
         Fields that came later than the first stored runs are left out where they say nothing, so
         that those runs keep their hash.
         """
+        config: dict[str, Any] = json.loads(json.dumps(self._fields))
+        return config
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        """As `config`, with tuples in place of lists, which have the same hash."""
         fields: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -128,13 +134,13 @@ class RunSpec:
             fields["kept"] = dict(self.kept)
         if self.upgrade is not None:
             fields["upgrade"] = {
-                "parent": self.upgrade.parent.config,
+                "parent": self.upgrade.parent._fields,
                 "config": asdict(self.upgrade.config),
                 "fisher_share": self.upgrade.fisher_share,
             }
             if self.conlang is not None:
                 fields["upgrade"]["first_sentence"] = self.first_sentence
-        return json.loads(json.dumps(fields))
+        return fields
 
     @property
     def weights(self) -> dict[str, float]:
@@ -157,7 +163,7 @@ class RunSpec:
 
     @cached_property
     def config_hash(self) -> str:
-        return digest(self.config)
+        return digest(self._fields)
 
     @cached_property
     def data_hash(self) -> str:

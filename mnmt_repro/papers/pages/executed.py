@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from docutils import nodes
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -43,7 +42,7 @@ LIBRARIES = (
     *NUMERIC, "altair", "ipykernel", "jinja2", "jupyter-book", "myst-nb", "nbconvert", "nbformat",
     "papermill", "pooch", "requests", "sphinx", "sphinx-exercise", "sphinx-external-toc",
     "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate", "tqdm",
-    "vl-convert-python",
+    "typing-extensions", "vl-convert-python",
 )  # fmt: skip
 """Libraries that decide how a page looks: those of the base tier."""
 
@@ -180,7 +179,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         plain = [str(_plain(each)) for each in value]
         return sorted(plain) if isinstance(value, set | frozenset) else plain
-    return value.astext() if isinstance(value, nodes.Node) else value
+    return value.astext() if hasattr(value, "astext") else value
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
