@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.util import hash_pandas_object
 from pydantic import ConfigDict
 
 from mnmt_repro.disk_cache import text_digest
@@ -23,6 +22,7 @@ from mnmt_repro.papers.cohorts import catalogue, settled
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
+from mnmt_repro.results.reads import frame_digest
 
 _NOWHERE = np.zeros(0, dtype=np.intp)
 Units = dict[str, Measures]
@@ -89,11 +89,7 @@ class Evidence:
     @cached_property
     def digest(self) -> str:
         """Hash of all values, in their order."""
-        frames = (self.frame, self.curves, self.analyses)
-        values = [hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
-        return text_digest(
-            *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
-        )
+        return text_digest(*map(frame_digest, (self.frame, self.curves, self.analyses)))
 
     @cached_property
     def _places(self) -> Mapping[str, NDArray[np.intp]]:

@@ -34,9 +34,9 @@ from mnmt_repro.papers.pages.notebooks import (
     fold_parameters,
     match_parameters,
 )
-from mnmt_repro.papers.reads import READS, digest_now
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
+from mnmt_repro.results.reads import READS, digest_now
 
 LIBRARIES = (
     *NUMERIC, "altair", "ipykernel", "jinja2", "jupyter-book", "myst-nb", "nbconvert", "nbformat",

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError, remedy
-from mnmt_repro.papers.reads import READS
+from mnmt_repro.results.reads import READS
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
 KERNEL_STARTS = 3  # Jupyter picks free ports before its kernel opens them; others may be faster
@@ -122,7 +122,7 @@ def _same_type(page: Path, name: str, default: Any, value: Any) -> Any:
 def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") -> NotebookNode:
     """Execute a page in a kernel of its own, and return it with its outputs.
 
-    The metadata `reads` has what it read of the results store, as `papers.reads` writes it.
+    The metadata `reads` has what it read of the results store, as `results.reads` writes it.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") ->
                     execution_timeout=CELL_TIMEOUT,
                     extra_arguments=[
                         "--log-level=CRITICAL",  # of the kernel's log, not of the page
-                        "--IPKernelApp.extensions=mnmt_repro.papers.reads",
+                        "--IPKernelApp.extensions=mnmt_repro.results.reads",
                     ],
                 )
                 page.metadata["reads"] = [json.loads(line) for line in set(reads)]

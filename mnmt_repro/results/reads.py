@@ -35,7 +35,7 @@ def load_ipython_extension(shell: object) -> None:
 
     def write(*line: Any) -> None:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line, default=str) + "\n")
 
     def noted(load: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
         @functools.wraps(load)
