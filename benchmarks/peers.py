@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,32 +26,18 @@ import torch
 import transformers
 from beam_search import best_of, searches
 from stored import keep
-from training_step import Step, in_turn, steps_of
+from training_step import first_calls, in_turn, steps_of
 
 PIECES, LAYERS, SENTENCES, LENGTH = 4000, 2, 64, 16
 BUDGET = 5_000_000
 
 
-def first_call(step: Step) -> float:
-    """Wall seconds by which the first call of a step, which compiles it, is longer than the next.
-
-    The cache of compiled programs is empty.
-    """
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty
-        began = time.perf_counter()
-        step()
-        middle = time.perf_counter()
-        step()
-        return 2 * middle - began - time.perf_counter()
-
-
 def training(width: int, seconds: float) -> Iterator[dict[str, Any]]:
     """A row for each way to train a model of one width."""
     steps, _ = steps_of(PIECES, width, LAYERS, (SENTENCES, LENGTH), compiled=True)
-    waits = {name: first_call(step) for name, step in steps.items()}  # each takes the same steps
-    waits |= {name: 0.0 for name in ("peer", "ours")}
+    waits = first_calls(steps)
     best = in_turn(steps, seconds)
+    waits = {name: waits[name] * ("compiled" in name) for name in steps}
     whole = {name: waits[name] + BUDGET / (SENTENCES * LENGTH) * best[name] for name in steps}
     for name, each in best.items():
         saved = (best["ours"] - each) / (SENTENCES * LENGTH)
@@ -83,9 +68,11 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows: list[dict[str, Any]] = []
-    for width in options.width:
-        rows += training(width, options.seconds)
-        rows += translation(width, options.repeats)
+    with tempfile.TemporaryDirectory() as empty:  # of compiled programs
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = empty
+        for width in options.width:
+            rows += training(width, options.seconds)
+            rows += translation(width, options.repeats)
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, float_format="{:,.2f}".format, na_rep=""))
     if options.out:

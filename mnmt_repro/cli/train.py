@@ -187,9 +187,10 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
             vocabulary.check_free(folder / VOCABULARY)
         data = load_run_data(spec, text, vocabulary)
         if group.first:
-            tell(*data.notes, *path)
+            tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, held)
+            tell(*path)
             if upgraded is not None and known is None:  # they are not those of the old run
                 tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
     torch.set_num_threads(options.threads)

@@ -124,7 +124,8 @@ class History:
         if blob in self._read:
             return self._read[blob]
         text = git(self.root, "cat-file", "blob", blob)
-        self._read[blob] = rules = set()
+        rules: set[tuple[str, str]] = set()
+        self._read[blob] = rules
         if not re.search(r"schema\W+2\b", text):  # to read the YAML of an old layout takes long
             return rules
         try:
