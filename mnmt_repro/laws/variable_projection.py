@@ -190,7 +190,8 @@ def _roots(
     open_, t = crossed, np.full(len(a), 0.5)
     while open_.any():
         if not open_.all():
-            a, b, fa, fb, t, rows, level = (v[open_] for v in (a, b, fa, fb, t, rows, level))
+            a, b, fa, fb, t, level = (each[open_] for each in (a, b, fa, fb, t, level))
+            rows = rows[open_]
         x = a + t * (b - a)
         fx = function(x, rows)
         same = np.sign(fx) == np.sign(fa)
