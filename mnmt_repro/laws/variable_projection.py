@@ -55,7 +55,7 @@ class _Problem:
         wz = z * self.weights
         s, t, zy = (wz * z) @ self.membership, wz @ self.membership, self._gather(wz, y)
         beta, l_inf = self._linear(s, t, zy, y @ self.weights)
-        residual = y - self._spread(beta, z) - l_inf[:, None]
+        residual = y - (beta @ self.membership.T) * z - l_inf[:, None]
         rss = residual**2 @ self.weights
         # The multipliers and the constant are at their best, so that their own change with alpha
         # adds nothing: the derivative is the one at fixed beta and l_inf.
@@ -102,16 +102,8 @@ class _Problem:
         return np.maximum(raw, 0.0), l_inf
 
     def _gather(self, factor: Array, values: Array) -> Array:
-        """Sum of ``factor * values`` over each group's rows: (1 or B, m) and (B, m) to (B, G)."""
-        if len(factor) == 1:  # one matrix product; an array of all products is slow to fill
-            return values @ (factor.T * self.membership)
+        """Sum of ``factor * values`` over each group's rows: (B, m) and (1 or B, m) to (B, G)."""
         return (factor * values) @ self.membership
-
-    def _spread(self, beta: Array, z: Array) -> Array:
-        """Each row's multiplier times its power: (B, G) and (1 or B, m) to (B, m)."""
-        if len(z) == 1:
-            return beta @ (self.membership.T * z)
-        return (beta @ self.membership.T) * z
 
 
 def _dot(a: Array, b: Array) -> Array:
