@@ -372,7 +372,7 @@ def test_an_edited_page_is_written_and_others_with_it_only_where_they_show_it(
         tmp_path / "s",
         first="# First\n\nSee [](second.ipynb).\n",
         second=second("# Second\n\nOld words."),
-        third="# Third\n",
+        third="# Third\n\n{cite:t}`fernandes-2023`\n\n```{bibliography}\n```\n",
     )
     html = build_book(source, jobs=1).parent
     assert "1 pages executed" in capfd.readouterr().err

@@ -167,7 +167,8 @@ def _folder_digest(folder: Path) -> str:
 def _shared(env: Any) -> str:
     """Hash of what pages show of one another: titles, numbers, labels, names and works cited."""
     domains = {name: data for name, data in env.domaindata.items() if name not in ("cite", "index")}
-    cited = {key for ref in env.domaindata["cite"]["citation_refs"] for key in ref.keys}
+    refs = env.domaindata.get("cite", {}).get("citation_refs", ())
+    cited = {str(ref._replace(citation_ref_id="", line=0)) for ref in refs}
     numbers = env.toc_secnumbers, env.toc_fignumbers
     return text_digest(repr(_plain([env.titles, *numbers, domains, cited])))
 
