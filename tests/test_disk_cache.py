@@ -129,7 +129,8 @@ ROWS = pd.DataFrame(
     {
         "tier": ["mini", "steady"], "cohort": "c", "test_set": "indomain", "domain": "all",
         "p": 0.5, "n_non_embedding": 9, "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"],
-        "seed": 1, "commit": "c0ffee",
+        "seed": 1, "commit": "c0ffee", "variant": "", "mixture": "a", "pair": "a",
+        "updates_share": 1.0,
     }
 )  # fmt: skip
 
