@@ -39,15 +39,17 @@ def note(*notes: str) -> None:
     tell(*(f"note: {each}" for each in notes))
 
 
-def remedy(wanted: str, known: Iterable[str]) -> str:
-    """What to write instead of an unknown name: the nearest known one, or which there are.
+def remedy(wanted: str, known: Iterable[str], most: int = 1) -> str:
+    """What to write instead of an unknown name: the nearest known ones, or which there are.
 
-    >>> remedy("sead", ["seed", "steps"]), remedy("x", ["seed", "steps"])
+    >>> remedy("Sead", ["seed", "steps"]), remedy("x", ["seed", "steps"])
     ('did you mean seed?', 'there are seed, steps')
     """
-    names = list(known)
-    near = difflib.get_close_matches(wanted, names, 1)
-    return f"did you mean {near[0]}?" if near else listed(names)
+    names = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(wanted.casefold(), names, most)
+    if near:
+        return f"did you mean {' or '.join(names[each] for each in near)}?"
+    return listed(list(names.values()))
 
 
 def listed(names: Sequence[str], most: int = 30) -> str:

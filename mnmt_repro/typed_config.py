@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -216,7 +217,7 @@ def convert(value: Any, hint: Any, at: tuple[str | int, ...]) -> Any:
             return value
         return build(cast(type, hint), value, at)
     if hint is Path and isinstance(value, str | Path):
-        return Path(value)
+        return Path(os.path.expanduser(value))  # a shell leaves ~ as it is behind "="
     return _plain(value, hint, at)
 
 

@@ -75,7 +75,7 @@ def test_the_command_and_training_with_it(tmp_path: Path, monkeypatch, capsys) -
     fails([*train, "--vocabulary", "own.model"], capsys, "own.model: its first pieces are <unk>",
           "`mnmt-repro data adopt`")  # fmt: skip
     assert main(["data", "adopt", "own.model", "--languages", "eng,deu", "--out", "a.model"]) == 0
-    assert "a.model: 73 pieces, tags for deu, eng" in capsys.readouterr().out
+    assert "a.model: 73 pieces, new tags: deu, eng" in capsys.readouterr().out
     assert main([*train, "--vocabulary", "a.model"]) == 0
     assert "of its pieces are <unk>" in capsys.readouterr().err
     adopt = ["data", "adopt", "own.model", "--languages", "eng,xho", "--out", "a.model"]

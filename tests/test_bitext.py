@@ -8,7 +8,13 @@ import pytest
 from corpus_cards import small_card
 
 from mnmt_repro.corpora import registry, textfile
-from mnmt_repro.corpora.bitext import load_split, load_test_set, parse_spec, read_bitext
+from mnmt_repro.corpora.bitext import (
+    load_split,
+    load_test_set,
+    parse_spec,
+    read_bitext,
+    skipping_bad,
+)
 from mnmt_repro.corpora.formats import (
     Bitext,
     Columns,
@@ -141,11 +147,17 @@ def test_tsv(tmp_path: Path) -> None:
     ("content", "error"),
     [
         ("", "a.tsv: is empty"),
-        ("eng\tdeu\n", "no sentence after the header"),
+        ("eng\tdeu\n", "a.tsv: holds no sentence"),
         ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
-        ("eng\tdeu\nYes\tJa\nNo\t\n", r"line 3: column 'deu' is empty; .* both sides$"),
-        ("eng\tdeu\nYes\t\n\tJa\n", r"line 2: column 'deu' .* \(other such lines: 3\)"),
+        ("eng\tdeu\nYes\tJa\nNo\t\n", r"a.tsv: line 3: no text in 'deu'; mend or .*--skip-bad"),
+        (
+            "eng\tdeu\n\nA\tB\neng\tdeu\n\tJa\nNo\n",
+            (
+                "a.tsv: line 2: is blank; line 4: repeats the header; line 5: no text in 'eng'; "
+                "line 6: 1 fields, but the header has 2; mend"
+            ),
+        ),
     ],
 )
 def test_bad_tsv(tmp_path: Path, content: str | bytes, error: str) -> None:
@@ -176,12 +188,8 @@ def test_moses(tmp_path: Path) -> None:
     ("english", "german", "error"),
     [
         ("Yes\nNo\n", "Ja\n", r"t\.en has 2 lines, .*t\.de has 1"),
-        ("Yes\nNo\n", "Ja\n\n", r"t\.de: line 2: the line is empty"),
-        (
-            "\n" * 9,
-            "Ja\n" * 9,
-            r"t\.en: line 1: .* \(other such lines: 2, 3, 4, 5, 6 and 3 more\)$",
-        ),
+        ("Yes\nNo\n", "Ja\n\n", r"t\.en, .*t\.de: line 2: no text in '.*t\.de'; mend"),
+        ("\n" * 13, "Ja\n" * 13, r"line 10: no text in '.*t\.en'; and 3 more bad lines; mend"),
     ],
 )
 def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> None:
@@ -205,6 +213,22 @@ def test_bad_jsonl(tmp_path: Path, line: str, error: str) -> None:
     path = put(tmp_path / "a.jsonl", '{"source": "A", "target": "B"}\n' + line + "\n")
     with pytest.raises(InputError, match=error):
         read_jsonl(path, "eng-deu")
+
+
+def test_bad_lines_are_skipped_and_counted(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    put(tmp_path / "a.tsv", "eng\tdeu\n\nYes\tJa\neng\tdeu\n\tJa\n")
+    put(tmp_path / "a.jsonl", '{\n{"eng": "Yes", "deu": "Ja"}\n\n{"eng": 5, "deu": "Ja"}\n')
+    put(tmp_path / "a.en", "\nYes\n")
+    put(tmp_path / "a.de", "Nein\nJa\n")
+    for files, bad in (("~/a.tsv", 3), ("~/a.jsonl", 3), ("~/a.en,~/a.de", 1)):
+        (spec,) = skipping_bad([f"eng-deu={files}"], True)
+        assert parse_spec(spec) == parse_spec(f"eng-deu={files}?skip_bad=yes")
+        text = read_bitext(spec)
+        assert (text.source, text.target) == (["Yes"], ["Ja"])
+        assert f"skipped {bad} bad lines: line " in capsys.readouterr().err
+        with pytest.raises(InputError, match="mend or remove each on both sides"):
+            read_bitext(f"eng-deu={files}")
 
 
 # --- bitext -------------------------------------------------------------------------------------
@@ -258,7 +282,7 @@ def test_own_jsonl(tmp_path: Path) -> None:
     assert read_bitext(f"eng-nld={path}?source=eng&target=deu").target == ["Ja"]
     with pytest.raises(InputError, match="neither 'eng' and 'fra' nor 'source' and 'target'"):
         read_bitext(f"eng-fra={path}")
-    with pytest.raises(InputError, match="is empty"):
+    with pytest.raises(InputError, match="holds no sentence"):
         read_bitext(f"eng-fra={put(tmp_path / 'b.jsonl', '')}")
 
 
@@ -280,7 +304,10 @@ def test_own_moses_and_odd_names(tmp_path: Path) -> None:
         ("eng-deu=a.en,", "an empty file name"),
         ("eng-deu=a.en,a.de?format=tsv", r"needs 1 file\(s\), got 2"),
         ("eng-deu=a.tsv?format=xml", "format 'xml': must be tsv, jsonl or moses"),
-        ("eng-deu=a.tsv?colour=red", "no option 'colour'; there are domain, source, split"),
+        (
+            "eng-deu=a.tsv?colour=red",
+            "no option 'colour'; there are domain, skip_bad, source",
+        ),
         ("eng-deu=a.tsv?split", "option 'split': write it name=value"),
         ("eng-deu=a.tsv?source=english", "name both source and target"),
     ],

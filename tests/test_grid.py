@@ -139,6 +139,8 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("sizes: [4, 8", "sizes: [4, 5"), ("line 6", "sizes[1]", "2: must divide d_model 5")),
         (("sizes: [4, 8, 16]\n", ""), ("line 1", "sizes: is missing")),
         (("{eng-fra: 1}", "{eng-xho: 1}"), ("line 7", "weights[1].eng-xho", "eng-deu, eng-fra")),
+        (("{eng-fra: 1}", "{eng-deu: 0.6, eng-fra: 0.3}"),
+         ("line 7", "weights[1]: sum to 0.9; name eng-ces, too")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
         (("  steps: 60", "  steps: -1"), ("line 9", "training.steps", "must be at least 1")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),

@@ -522,11 +522,13 @@ def test_a_language_is_added_and_the_model_goes_out_again(
     known = "aaa" if family == "t5" else first
     assert main([
         "data", "extend", str(folder), "--data", f"{known}-xho=new.tsv",
-        "--pieces", "60", "--out", "both.model",
+        "--new-pieces", "60", "--out", "both.model",
     ]) == 0  # fmt: skip
     note = "so only pairs of aaa, xho can be trained; to train others too, name their text"
-    shown = capsys.readouterr().err
-    assert (note in shown) == (family == "t5")
+    shown = capsys.readouterr()
+    assert (note in shown.err) == (family == "t5")
+    assert f"new tags: {'aaa, ' * (family == 't5')}xho, hash" in shown.out
+    assert (f"{first}: 0.0% of 100 sentences are cut" in shown.out) == (family != "t5")
     both = Vocabulary.load("both.model")
     old = imported.pieces.vocabulary
     assert [both.processor.id_to_piece(i) for i in range(len(old))] == [
@@ -534,14 +536,23 @@ def test_a_language_is_added_and_the_model_goes_out_again(
     ]
     learnt = len(both) - len(old) - len(both.languages) + len(old.languages)
     assert "xho" in both.languages and learnt > 4
-    assert f"{learnt} of 60 pieces are new to the vocabulary" in shown
+    assert f"{learnt} of 60 new pieces" in shown.out
     assert main([
         "upgrade", "--from", str(folder), "--vocab", "both.model", "--wider", "2", "--deeper", "0",
         "--noise", "0", "-o", "wide", "--loss-on", f"{old_pair}=old.tsv",
         "--loss-on", f"{known}-xho=new.tsv", "--json",
     ]) == 0  # fmt: skip
     out = capsys.readouterr().out
-    losses = {row["pair"]: row for row in json.loads(out[out.index("{") :])["losses"]}
+    answer = json.loads(out[out.index("{") :])
+    losses = {row["pair"]: row for row in answer["losses"]}
+    tokens = {name: encode(Bitext(pair=old_pair, source=source, target=target), pieces,
+                           imported.pieces.tags).target.lengths.sum() - len(target)
+              for name, pieces in (("before", old), ("after", both))}  # fmt: skip
+    for when, count in tokens.items():
+        nats = losses[old_pair][f"{when}_per_character"] * sum(len(line) + 1 for line in target)
+        assert nats == pytest.approx(losses[old_pair][when] * count, rel=1e-9)
+    # No old piece spells a Cyrillic letter.
+    assert answer["rows"]["embedding.weight"]["unknown"] > 4
     # Old logits stay, and the new pieces take a share of a random model's probability.
     gap = losses[old_pair]["after"] - losses[old_pair]["before"]
     assert 0 < gap < np.log(len(both) / len(old)) + 0.2
@@ -643,6 +654,18 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
         two.direction("aaa", None)  # the source has a tag that the decision needs
     write_tsv(Path("other.tsv"), "src-zzz", source, target)
     fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
+    for command in ("translate {} --from src --to aaa_latn", "compare {} out --data src-aaa_latn=x",
+                    "translate {} --from src --to aaa_latn --engine ct2"):  # fmt: skip
+        fails(command.format(folder).split(), capsys, "no tag <2aaa_latn>", "did you mean aaa_Lat")
+    t5 = str(models["t5"][0])
+    fails(["translate", t5, "--to", "klingon"], capsys, "--to klingon: klingon is no code, such as")
+    known = ["data", "extend", "out", "--data", "src_latn-xho=test.tsv?source=src&target=aaa"]
+    fails([*known, "--new-pieces", "0", "--out", "x"], capsys, "is written 'src_Latn' elsewhere")
+    write_tsv(Path("odd.tsv"), "src-aaa", ["a"], ["Ж Ж"])
+    for command, times in (("evaluate out", 1), (f"compare {folder} out", 2)):
+        assert main([*command.split(), "--data", "src-aaa=odd.tsv"]) == 0
+        told = capsys.readouterr().err
+        assert told.count("cannot write 2 token(s) of src-aaa, odd.tsv; <unk> is cheap") == times
     fails(["export", str(folder), "--to", "hf", "-o", "out"], capsys, "is not empty")
     fails(
         ["upgrade", "--from", "out", "--optimiser", "carried", "-o", "new"], capsys, "no optimiser"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from dataclasses import astuple, replace
 
+import numpy as np
 import pytest
 import torch
 from sentencepiece import SentencePieceTrainer
@@ -14,6 +16,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.vocabulary import (
     Piece,
     PieceMap,
+    check_new_rows,
     map_rows,
     match_meanings,
     match_pieces,
@@ -125,15 +128,15 @@ def hand_made() -> PieceMap:
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    ("kind", "expected", "check"),
     [
         # rows of pad, eos, unk, bos, ab, b, d, a; the old row i is (i, 10 i), a fresh one -1
-        ("unk", [0, 1, 2, 3, 2, 5, 2, 4]),
-        ("mean", [0, 1, 2, 3, 4.5, 5, 2, 4]),
-        ("random", [0, 1, 2, 3, -1, 5, -0.1, 4]),
+        ("unk", [0, 1, 2, 3, 2, 5, 2, 4], (2, 2, 0, 0)),
+        ("mean", [0, 1, 2, 3, 4.5, 5, 2, 4], (2, 1, 0, 0)),
+        ("random", [0, 1, 2, 3, -1, 5, -0.1, 4], (2, 0, 0, 2)),
     ],
 )
-def test_rows_by_hand(kind: str, expected: list[float]) -> None:
+def test_rows_by_hand(kind: str, expected: list[float], check: tuple[int, ...]) -> None:
     table = torch.arange(7.0)[:, None] * torch.tensor([1.0, 10.0])
     made = torch.full((8, 2), -1.0)
     made[6] = -0.1
@@ -142,6 +145,13 @@ def test_rows_by_hand(kind: str, expected: list[float]) -> None:
     old_rows = [0, 1, 2, 3, 5, 7]
     assert torch.equal(made[old_rows, 1], 10 * made[old_rows, 0])
     assert table[6, 1] == 60  # the old table is left alone
+    assert astuple(check_new_rows(made, hand_made())) == check
+    made[6] = made[4]
+    assert check_new_rows(made, hand_made()).equal == (0 if kind == "unk" else 2)
+    unused = [replace(hand_made().new[0], kind="text", text=f"<unused {i}>") for i in (8, 9)]
+    spare = replace(hand_made(), new=(*hand_made().new, *unused), source=np.arange(10))
+    far = check_new_rows(torch.cat([made.abs(), torch.tensor([[40.0, 0], [400, 0]])]), spare).far
+    assert far == 1  # a row that no piece has
 
 
 def test_what_cannot_be_matched_is_refused(old: Vocabulary) -> None:

@@ -17,10 +17,10 @@ from mnmt_repro.cli.options import (
     comma_list,
     print_json,
 )
-from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets
+from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.typed_config import Range, required, setting
 
 if TYPE_CHECKING:
@@ -135,25 +135,18 @@ def _losses(
     baseline: Trained, model: Trained, name: str, text: Bitext, draws: int
 ) -> dict[str, Any]:
     from mnmt_repro.corpora.encoding import encode
-    from mnmt_repro.corpora.vocabulary import UNK
     from mnmt_repro.evaluation.significance import bootstrap_gaps
     from mnmt_repro.scoring import check_finite, sentence_losses
 
     nats, tokens = [], np.zeros(0)
     for each in (baseline, model):
         encoded = encode(text, each.vocabulary, each.tags)
-        unknown = int((encoded.target.flat == UNK).sum())
-        if unknown:
-            tell(
-                f"{each.folder}: cannot write {unknown} token(s) of {text.pair}, "
-                f"{name}; <unk> is cheap, so its loss looks too good"
-            )
+        tell_unknown(each.folder, encoded, f"{text.pair}, {name}")
         losses, tokens = sentence_losses(each.model, encoded)
         check_finite(losses, f"{each.folder}, {text.pair}")
         nats.append(losses)
     same = baseline.vocabulary.hash == model.vocabulary.hash
-    ends = np.array([len(line) + 1 for line in text.target])  # the end of sentence is one, too
-    units = (tokens if same else ends).astype(np.float64)
+    units = (tokens if same else text.characters).astype(np.float64)
     result = bootstrap_gaps([nats[1] - nats[0]], [units], draws=draws)
     about = text.pair, name, len(text), f"nats per {'token' if same else 'character'}"
     before, after = (float(each.sum() / units.sum()) for each in nats)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from mnmt_repro.cli.options import JsonOption, add_command, comma_list, print_json
+from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.errors import InputError, note
-from mnmt_repro.typed_config import Count, required, setting
+from mnmt_repro.errors import InputError, note, remedy
+from mnmt_repro.typed_config import Count, Natural, required, setting
 
 if TYPE_CHECKING:
+    from mnmt_repro.corpora.extending import Extension
     from mnmt_repro.corpora.vocabulary import Vocabulary
 
 
@@ -32,6 +35,7 @@ class CheckOptions(JsonOption):
     test: tuple[str, ...] = setting(
         "test text: also look for its sentences in the training text", (), metavar="PAIR=FILE"
     )
+    skip_bad: bool = setting(SKIP_BAD, False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +44,11 @@ class NewVocabulary:
 
     out: Path = required("new file of the vocabulary", required=True, metavar="FILE.model")
 
-    def write(self, vocabulary: Vocabulary) -> int:
-        """Save it, and say what it is."""
+    def write(self, vocabulary: Vocabulary, old: Collection[str] = ()) -> int:
+        """Save it, and say what it is; `old` languages had a tag before."""
         vocabulary.save(self.out)
-        tags = ", ".join(vocabulary.languages)
-        print(f"{self.out}: {len(vocabulary)} pieces, tags for {tags}, hash {vocabulary.hash}")
+        tags = ", ".join(name for name in vocabulary.languages if name not in old) or "none"
+        print(f"{self.out}: {len(vocabulary)} pieces, new tags: {tags}, hash {vocabulary.hash}")
         return 0
 
 
@@ -55,6 +59,7 @@ class VocabularyOptions(NewVocabulary):
     data: tuple[str, ...] = setting(
         "a bitext (see train --help); give this or --corpus", (), metavar="PAIR=FILE"
     )
+    skip_bad: bool = setting(SKIP_BAD, False)
     corpus: str | None = setting("training text of a corpus of `data list`", metavar="NAME")
     pairs: str | None = setting("pairs of --corpus (default: all from eng)", metavar="PAIR,...")
     config: VocabularyConfig = field(metadata={"defaults": {"pieces": 4000}})
@@ -66,11 +71,22 @@ class ExtendOptions(NewVocabulary):
 
     model: Path = required("the model's folder", flags=("model",), metavar="MODEL")
     data: tuple[str, ...] = required(
-        "new text (see train); of T5 or mT5, text of every language that you will train",
+        "new text (see train), and old text to see how it is cut afterwards; each language without "
+        "a tag gets one, so of T5 or mT5 name text of all that you will train",
         required=True,
         metavar="PAIR=FILE",
     )
-    pieces: Count = setting("learnt from the languages that have no tag yet", 1000)
+    skip_bad: bool = setting(SKIP_BAD, False)
+    languages: str | None = setting(
+        "those that new pieces are learnt from (default: those without a tag)", metavar="CODE,..."
+    )
+    new_pieces: Natural | None = setting(
+        "most new pieces, beside tags; 0: tags alone (default: proposed from the text)", metavar="N"
+    )
+    min_count: Count = setting("leave out new pieces that occur less often in their text", 2)
+    keep_old: bool = setting(
+        "leave out new pieces that change how text of the other languages in --data is cut", False
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +144,10 @@ def act_list(options: JsonOption) -> int:
 
 def act_check(options: CheckOptions) -> int:
     """Print the report of one's own text; 1 where test sentences are in training."""
-    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.text_checks import check_own
 
-    report = check_own(read_bitexts(options.data), read_bitexts(options.test, "--test"))
+    train, test = (skipping_bad(each, options.skip_bad) for each in (options.data, options.test))
+    report = check_own(read_bitexts(train), read_bitexts(test, "--test"))
     if options.json:
         print_json({**asdict(report), "ok": report.ok})
     else:
@@ -141,7 +157,6 @@ def act_check(options: CheckOptions) -> int:
 
 def act_vocabulary(options: VocabularyOptions) -> int:
     """Train and write a vocabulary."""
-    from mnmt_repro.corpora.bitext import read_bitexts
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import train_vocabulary
     from mnmt_repro.runs.training_text import TextSource
@@ -153,7 +168,7 @@ def act_vocabulary(options: VocabularyOptions) -> int:
     if options.pairs is not None and options.corpus is None:
         raise InputError("--pairs goes with --corpus; --data names its own pair")
     if options.corpus is None:
-        texts = dict(read_bitexts(options.data))
+        texts = dict(read_bitexts(skipping_bad(options.data, options.skip_bad)))
     else:
         pairs = tuple(comma_list(options.pairs or ""))
         texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
@@ -166,32 +181,75 @@ def act_vocabulary(options: VocabularyOptions) -> int:
 
 def act_extend(options: ExtendOptions) -> int:
     """Extend a model's vocabulary, and write it."""
-    from mnmt_repro.corpora.bitext import read_bitexts
-    from mnmt_repro.corpora.extending import extend_vocabulary
+    from mnmt_repro.corpora.extending import NUMBERS, extend_vocabulary, propose
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.runs.trained import load_trained
 
     old = load_trained(options.model).vocabulary
-    new: dict[str, list[str]] = {}
-    for pair, text in read_bitexts(options.data).items():
+    texts: dict[str, list[str]] = {}
+    for pair, text in read_bitexts(skipping_bad(options.data, options.skip_bad)).items():
         for language, lines in zip(split_pair(pair), (text.source, text.target), strict=True):
-            if not any(language in (name, name.partition("_")[0]) for name in old.languages):
-                new.setdefault(language, []).extend(lines)
-    if not new:
+            texts.setdefault(language, []).extend(lines)
+    known = {form for name in old.languages for form in (name, name.partition("_")[0])}
+    tagless = [language for language in texts if language not in known]
+    learnt = tagless if options.languages is None else comma_list(options.languages)
+    if unknown := [language for language in learnt if language not in texts]:
+        raise InputError(f"--languages {unknown[0]}: not in --data; {remedy(unknown[0], texts)}")
+    if not tagless and not (learnt and options.new_pieces != 0):
         raise InputError(
             "--data: the vocabulary has a tag for every language there already; leave out --vocab "
-            "in `mnmt-repro upgrade`"
+            "in `mnmt-repro upgrade`, or name those that get new pieces with --languages"
         )
     if not old.languages:
         note(
-            f"{options.model} has no tag of any language, so only pairs of {', '.join(new)} can be "
-            "trained; to train others too, name their text with --data"
+            f"{options.model} has no tag of any language, so only pairs of {', '.join(texts)} can "
+            "be trained; to train others too, name their text with --data"
         )
-    lines = [line for texts in new.values() for line in texts]
-    extended = extend_vocabulary(old, new, lines, options.pieces)
-    learnt = len(extended) - len(old) - len(new)  # the rest are tags, one a language
-    note(f"{learnt} of {options.pieces} pieces are new to the vocabulary")
-    return options.write(extended)
+    new = [line for language in learnt for line in texts[language]]
+    others = {name: lines for name, lines in texts.items() if name not in learnt}
+    kept = [line for lines in others.values() for line in lines]
+    settings: dict[str, Any] = {"min_count": options.min_count}
+    settings["keep"] = kept if options.keep_old else ()
+    extend = partial(extend_vocabulary, old, tagless, new, **settings)
+    if options.new_pieces is not None:
+        made = extend(options.new_pieces)
+    else:
+        tried: list[Extension] = []
+        for number in NUMBERS:
+            if not (tried and tried[-1].exhausted):
+                tried.append(extend(number))
+        made = propose(tried, new)
+        rows = [_tried(each, new, kept) for each in (extend(0), *tried)]
+        print(pd.DataFrame(rows).to_string(index=False))
+        print(f"proposed: --new-pieces {made.asked}; twice as many hardly shorten the text")
+    if made.asked:
+        print(
+            *_by_occurrences(made.occurrences),
+            f"{len(made.occurrences)} of {made.asked} new pieces; left out: {made.rare} that occur "
+            f"less than {options.min_count} times, {made.recutting} that cut old text differently",
+            sep="\n",
+        )
+    for name, lines in others.items():
+        print(f"{name}: {made.recut(lines):.1%} of {len(lines):,} sentences are cut differently")
+    return options.write(made.vocabulary, old.languages)
+
+
+def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str, Any]:
+    """What a number of new pieces makes of new and of old text."""
+    length, unknown = made.fit(new)
+    row: dict[str, Any] = {"asked for": made.asked, "new pieces": len(made.occurrences)}
+    row |= {"characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}"}
+    return row | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})
+
+
+def _by_occurrences(occurrences: Mapping[str, int]) -> Iterator[str]:
+    """Lines on new pieces that occur once, ten times, a hundred times and so on, or more often."""
+    rows: dict[int, list[str]] = {}
+    for piece, count in sorted(occurrences.items(), key=lambda item: -item[1]):
+        rows.setdefault(len(str(count)), []).append(piece)
+    for digits, pieces in rows.items():
+        times, some = f"{10 ** (digits - 1):,}", " ".join(pieces[:5])
+        yield f"{times:>9} times or more: {len(pieces):,} new pieces, such as {some}"
 
 
 def act_adopt(options: AdoptOptions) -> int:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mnmt_repro.cli import losses_table
 from mnmt_repro.cli.options import MODEL, JsonOption, check_device, print_json
-from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets
+from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import note
@@ -85,6 +85,7 @@ def _scores(
     common = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
     shared = tuple(domain for domain in common if domain in (text.domain or ()))
     test = TestSet.of(name, text, trained.vocabulary, trained.tags, shared)
+    tell_unknown(trained.folder, test.text, f"{text.pair}, {name}")
     outputs = None
     if options.decode:
         outputs = options.translations(trained, text.source, text.pair)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mnmt_repro.cli.options import comma_list
+from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.typed_config import Count, setting
 
 if TYPE_CHECKING:
+    from mnmt_repro.corpora.batches import EncodedPair
     from mnmt_repro.corpora.conlang import Conlang
     from mnmt_repro.runs.trained import Trained
 
@@ -35,12 +37,11 @@ class TestSetOptions:
     )
     pairs: str | None = setting("language pairs (default: all of the model)", metavar="PAIR,...")
     limit: Count | None = setting("first N sentences of each set", metavar="N")
+    skip_bad: bool = setting(SKIP_BAD, False)
 
 
 def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[str, Bitext]]:
     """Name and text of each test set, in the order of the options."""
-    from mnmt_repro.corpora.bitext import read_bitexts
-
     if options.data and options.pairs and not options.test:
         raise InputError("--pairs: is of --test; --data names its own pair")
     pairs = comma_list(options.pairs or "") or list(trained.pairs)
@@ -50,7 +51,7 @@ def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[
         elif pair not in trained.pairs:
             raise InputError(f"--pairs {pair}: the model was trained on {', '.join(trained.pairs)}")
     for spec in options.data:
-        for pair, text in read_bitexts([spec]).items():
+        for pair, text in read_bitexts(skipping_bad([spec], options.skip_bad)).items():
             trained.check_direction(pair, f"--data {pair}")
             files = spec.partition("=")[2].partition("?")[0].split(",")
             yield ",".join(Path(file).name for file in files), _first(text, options.limit)
@@ -63,6 +64,17 @@ def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[
             texts = (_read(name, pair, trained) for pair in _having(name, pairs, trained))
         for text in texts:
             yield name, _first(text, options.limit)
+
+
+def tell_unknown(folder: Path, encoded: EncodedPair, what: str) -> None:
+    """Say on stderr how many tokens of a test set a model cannot write."""
+    from mnmt_repro.corpora.vocabulary import UNK
+
+    if unknown := int((encoded.target.flat == UNK).sum()):
+        tell(
+            f"{folder}: cannot write {unknown} token(s) of {what}; <unk> is cheap, so its loss "
+            "looks too good"
+        )
 
 
 def _held_out(trained: Trained, pairs: list[str]) -> Iterable[Bitext]:

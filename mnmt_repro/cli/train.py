@@ -263,11 +263,13 @@ def _report(spec: RunSpec, folder: Path, done: dict[str, Any], row: Path | None)
         f"{run['n_total']:,} parameters ({run['n_non_embedding']:,} without tables), "
         f"{run['wall_seconds']:.0f} s"
     )
-    for pair in pairs:
-        losses = [p["cross_entropy"] for p in done["curve"] if p["pair"] == pair]
-        if losses:
-            best = min(losses) if spec.training.keep == "best" else losses[-1]
-            print(f"{pair}: validation {best:.4f} nats a token{_floor(spec, pair)}")
+    kind = "validation" if spec.corpus == OWN else "test"
+    for score in done["rows"]:  # on all of that text; the curve is on a sample
+        if (score["test_set"], score["domain"]) == ("indomain", "all"):
+            print(
+                f"{score['pair']}: {score['cross_entropy']:.4f} nats a token on "
+                f"{score['sentences']:,} {kind} sentences{_floor(spec, score['pair'])}"
+            )
     if row is not None:
         print(f"row: {row}")
     where = shlex.quote(str(folder))

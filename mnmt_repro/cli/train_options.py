@@ -14,6 +14,7 @@ from typing import Any, Literal
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number, read_fields
 from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
+from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
@@ -61,6 +62,7 @@ class TrainOptions:
         "validation text for --data (default: a twentieth held out, at most 400 sentences)",
         metavar="PAIR=FILE",
     )
+    skip_bad: bool = setting(SKIP_BAD, False)
     corpus: str | None = setting("a corpus of `data list` (default: conlang)")
     pairs: str | None = setting(
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
@@ -235,7 +237,7 @@ def _as_options(error: InputError, fields: Iterable[str]) -> InputError:
 def text_source(options: TrainOptions) -> TextSource:
     """What `--data`, or `--corpus` and `--pairs`, name, and the pieces to write it in."""
     return TextSource(
-        data=tuple(options.data or ()),
+        data=skipping_bad(options.data or (), options.skip_bad),
         valid=tuple(options.valid or ()),
         corpus=options.corpus or "conlang",
         pairs=tuple(comma_list(options.pairs or "")),

@@ -99,13 +99,13 @@ def _with_ct2(options: TranslateOptions) -> list[str]:
 
     from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
     from mnmt_repro.interchange.ctranslate import need
-    from mnmt_repro.runs.trained import load_trained
+    from mnmt_repro.runs.trained import ANY, check_codes_of, load_trained
 
     if options.precision != "float32":
         raise InputError("--precision: goes with --engine torch; leave one of the two out")
     need("ctranslate2")
     with tempfile.TemporaryDirectory() as temporary:
-        folder, pair = options.folder, f"{options.source or 'source'}-{options.to}"
+        folder, pair = options.folder, f"{options.source or ANY}-{options.to}"
         whole = is_ct2(folder)
         if not whole:
             trained = load_trained(folder)
@@ -115,5 +115,7 @@ def _with_ct2(options: TranslateOptions) -> list[str]:
         fast = Ct2.open(folder, device=options.device)
         if whole and options.source is None and fast.tags not in ("none", "source"):
             raise InputError(f"--to {options.to}: say --from which language")
+        if whole:
+            check_codes_of(fast.vocabulary, pair, f"--to {options.to}")
         lines = _lines()
         return options.search(partial(fast.translate, lines, pair), len(lines), pair)

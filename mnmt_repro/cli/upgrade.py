@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import difflib
 import shlex
@@ -37,9 +36,11 @@ if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
-    from mnmt_repro.upgrading.vocabulary import PieceMap
+    from mnmt_repro.upgrading.vocabulary import PieceMap, RowCheck
 
 
+UNITS = "", "_per_character"
+"""Endings of the names of losses: a token, a character."""
 AT_HAND = 200
 """Sentences of each direction on which the loss is printed where none are named."""
 
@@ -66,7 +67,7 @@ class _Old:
     vocabulary: Vocabulary
     imported: Imported | None = None  # of another program
 
-    def losses(self, texts: Mapping[str, Bitext]) -> dict[str, float | None]:
+    def losses(self, texts: Mapping[str, Bitext]) -> dict[str, dict[str, float]]:
         """Its loss on each text; built for this alone, so that two models are never held."""
         if not texts:
             return {}
@@ -147,7 +148,8 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
-    note(*no_text, *_notes(about, made))
+    rows, both = _rows(made, pieces), {"before": before, "after": after}
+    note(*no_text, *_notes(about, made, rows))
     report = made.report
     scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
     answer = {
@@ -162,7 +164,12 @@ def act(options: UpgradeOptions) -> int:
             for place, (threshold, _) in enumerate(thresholds, start=1)
         ],
         "overlap": [] if report.overlap is None else report.overlap.rows(),
-        "losses": [{"pair": pair, "before": before[pair], "after": after[pair]} for pair in texts],
+        "rows": {name: dataclasses.asdict(check) for name, check in rows.items()},
+        "losses": [
+            dict[str, Any](pair=pair)
+            | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
+            for pair in texts
+        ],
     }
     if options.json:
         print_json(answer)
@@ -240,22 +247,25 @@ def _slowed(
 
 def _losses(
     model: Transformer, vocabulary: Vocabulary, tags: Any, texts: Mapping[str, Bitext]
-) -> dict[str, float | None]:
-    """Nats a target token on each text; None where the vocabulary lacks a tag that it needs."""
+) -> dict[str, dict[str, float]]:
+    """Nats a target token and a character of each text; none where a tag is needed and lacking."""
     from mnmt_repro.corpora.encoding import encode, tag_ids
-    from mnmt_repro.scoring import check_finite, cross_entropy
+    from mnmt_repro.scoring import check_finite, sentence_losses
 
-    losses: dict[str, float | None] = dict.fromkeys(texts)
+    losses: dict[str, dict[str, float]] = {pair: {} for pair in texts}
     for pair, text in texts.items():
-        with contextlib.suppress(InputError):
+        try:
             tag_ids(vocabulary, pair, tags)
-            losses[pair] = cross_entropy(model, encode(text, vocabulary, tags))
-        if (loss := losses[pair]) is not None:
-            check_finite(loss, pair)
+        except InputError:
+            continue
+        nats, tokens = sentence_losses(model, encode(text, vocabulary, tags))
+        check_finite(nats, pair)
+        for unit, counts in zip(UNITS, (tokens, text.characters), strict=True):
+            losses[pair][unit] = float(nats.sum() / counts.sum())
     return losses
 
 
-def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
+def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck]) -> Iterator[str]:
     """What of the new embeddings would not be expected, and should not pass unsaid."""
     overlap = made.report.overlap
     if overlap is None or made.config.keep != "all":
@@ -273,6 +283,25 @@ def _notes(about: Mapping[str, Any], made: Upgraded) -> Iterator[str]:
             "the old model was trained without language tags: those it has were never trained, "
             "and learn as old parameters do; train it with --tags both to avoid that"
         )
+    for name, check in rows.items():
+        alike = check.equal + (check.unknown if made.config.embeddings == "mean" else 0)
+        if 10 * alike > check.new or check.far:  # a few are in the table only
+            yield (
+                f"{name}: {alike:,} of {check.new:,} new rows equal <unk> or another row, because "
+                "old pieces spell them alike (--init random starts them apart), and the length of "
+                f"{check.far:,} new or spare rows is far from that of old ones"
+            )
+
+
+def _rows(made: Upgraded, pieces: PieceMap | None) -> dict[str, RowCheck]:
+    """How the new rows of each table start, where the others are old ones."""
+    from mnmt_repro.model import TABLES
+    from mnmt_repro.upgrading.vocabulary import check_new_rows
+
+    tables = made.model.state_dict()
+    if pieces is None or made.config.keep != "all":
+        return {}
+    return {name: check_new_rows(tables[name], pieces) for name in TABLES if name in tables}
 
 
 def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
@@ -285,20 +314,24 @@ def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
             lines[f"pieces {name}"] = f"{count:,}"
     if scaled_back := answer["normalisation"]:
         lines["normalisation"] = f"{scaled_back['kind']}: {scaled_back['why']}"
+    for name, check in answer["rows"].items():
+        if check["new"]:
+            lines[f"rows of {name.partition('.')[0]}"] = (
+                f"{check['new']:,} new; copies of <unk>: {check['unknown']:,}, equal to another: "
+                f"{check['equal']:,}, out of scale: {check['far']:,}"
+            )
     for row in answer["fisher"]:
         lines[f"above {row['threshold']:g}"] = f"{row['entries_above']:,}"
     yield from (f"  {name + ':':<19}{value}" for name, value in lines.items())
     if answer["overlap"]:
         shares = {"share": "{:.1%}".format}
         yield pd.DataFrame(answer["overlap"]).to_string(index=False, na_rep="", formatters=shares)
-    unlike = ""
-    if options.vocabulary is not None:
-        unlike = " (other pieces: `mnmt-repro compare` tells it a character)"
     for row in answer["losses"]:
-        was, now = (
-            "no tag" if row[when] is None else f"{row[when]:.4f}" for when in ("before", "after")
-        )
-        yield f"{row['pair']}: {was} -> {now} nats a token{unlike}"
+        shown = {name: "no tag" if loss is None else f"{loss:.4f}" for name, loss in row.items()
+                 if name != "pair"}  # fmt: skip
+        yield "{pair}: {before} -> {after} nats a token".format(pair=row["pair"], **shown)
+        # With other pieces only these can be compared.
+        yield "  {before_per_character} -> {after_per_character} nats a character".format(**shown)
 
 
 def _read_old(options: UpgradeOptions) -> _Old:

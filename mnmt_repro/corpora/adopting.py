@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.corpora.registry import is_language
-from mnmt_repro.corpora.vocabulary import SPECIAL, UNK, Vocabulary, tag, with_settings
+from mnmt_repro.corpora.vocabulary import SPECIAL, UNK, Vocabulary, check_codes, tag, with_settings
 from mnmt_repro.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
     for code in wanted:
         if not is_language(code):
             raise InputError(f"language {code!r}: give codes, not pairs, such as eng,deu,xho")
+    check_codes(wanted)
     try:
         vocabulary = _adopted(ModelProto.FromString(Path(path).read_bytes()), wanted)
         len(vocabulary)  # the library reads it

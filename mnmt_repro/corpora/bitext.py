@@ -6,8 +6,9 @@ card first; `read_bitext` reads a user's own text. The formats are in `formats`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from mnmt_repro.corpora.textfile import decode_lines, read_lines
 from mnmt_repro.errors import InputError
 
 _FORMATS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+SKIP_BAD = "skip and count lines of --data that hold no sentence pair (of one: FILE?skip_bad=yes)"
+"""Help of the option `--skip-bad`."""
 _SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"
 
 
@@ -47,7 +50,7 @@ class BitextSpec:
     format : str
         ``tsv``, ``jsonl`` or ``moses``.
     options : dict
-        Fields of `formats.Columns`. For TSV and JSONL only.
+        Fields of `formats.Columns`. Of Moses ``skip_bad`` only.
     """
 
     pair: str
@@ -62,7 +65,11 @@ class BitextSpec:
         needed = 2 if self.format == "moses" else 1
         if len(self.paths) != needed:
             raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
-        known = set() if self.format == "moses" else {each.name for each in fields(Columns)}
+        known = {each.name for each in fields(Columns)}
+        if self.format == "moses":
+            known = {"skip_bad"}
+        if (skip := self.options.get("skip_bad", "no")) not in ("yes", "no"):
+            raise InputError(f"{self.paths[0]}: skip_bad={skip}: write yes or no")
         for option in self.options:
             if option not in known:
                 there = ", ".join(sorted(known)) or "none"
@@ -82,7 +89,8 @@ def parse_spec(text: str) -> BitextSpec:
 
     ``PAIR=FILE[,FILE][?OPTION=VALUE[&OPTION=VALUE...]]``. The format follows from the ending
     (before any ``.gz`` or ``.xz``) or is given as the option ``format``; two files are a Moses
-    pair. A path that exists as it is written is taken so, whatever characters it has.
+    pair. The option ``skip_bad=yes`` leaves out lines that hold no sentence pair. A path that
+    exists as it is written is taken so, whatever characters it has.
 
     >>> parse_spec("eng-deu=talks.tsv.xz?source=english&target=german").options
     {'source': 'english', 'target': 'german'}
@@ -98,6 +106,7 @@ def parse_spec(text: str) -> BitextSpec:
     if not equals or not rest:
         raise InputError(f"bitext {text!r}: {_SPEC}")
     options: dict[str, str] = {}
+    rest = os.path.expanduser(rest)  # a shell leaves ~ as it is behind "="
     if not Path(rest).exists() and "?" in rest:
         rest, _, query = rest.rpartition("?")
         for part in query.split("&"):
@@ -118,7 +127,10 @@ def parse_spec(text: str) -> BitextSpec:
             "add ?format=tsv or ?format=jsonl, or name two files"
         )
     return BitextSpec(
-        pair=pair, paths=tuple(Path(name) for name in names), format=format, options=options
+        pair=pair,
+        paths=tuple(Path(os.path.expanduser(name)) for name in names),
+        format=format,
+        options=options,
     )
 
 
@@ -146,11 +158,19 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     if isinstance(spec, str):
         spec = parse_spec(spec)
     if spec.format == "moses":
-        return read_moses(spec.paths[0], spec.paths[1], spec.pair)
+        return read_moses(spec.paths[0], spec.paths[1], spec.pair, **spec.options)
     path = spec.paths[0]
     if spec.format == "tsv":
         return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))
     return read_jsonl(path, spec.pair, Columns(**spec.options))
+
+
+def skipping_bad(specs: Iterable[str], skip_bad: bool) -> tuple[str, ...]:
+    """Descriptions of bitexts, with ``skip_bad=yes`` where that is asked for."""
+    if not skip_bad:
+        return tuple(specs)
+    parsed = map(parse_spec, specs)
+    return tuple(str(replace(s, options=s.options | {"skip_bad": "yes"})) for s in parsed)
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:

@@ -25,7 +25,7 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
-from mnmt_repro.errors import InputError, listed
+from mnmt_repro.errors import InputError, remedy
 from mnmt_repro.repository import cache_root
 
 Tags = Literal["none", "source", "both", "both-after-end"]
@@ -179,7 +179,7 @@ class SyllableVocabulary(Vocabulary):
 
     def tag(self, language: str) -> int:
         if language not in self.languages:
-            there = listed(self.languages)
+            there = remedy(language, self.languages, 3)
             raise InputError(f"the vocabulary has no tag {tag(language)}; {there}")
         return len(SPECIAL) + self.languages.index(language)
 

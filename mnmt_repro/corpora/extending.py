@@ -2,34 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from mnmt_repro.corpora.encoding import SyllableVocabulary
-from mnmt_repro.corpora.vocabulary import Vocabulary, learn_pieces, tag
+from mnmt_repro.corpora.vocabulary import UNK, Vocabulary, check_codes, learn_pieces, tag
 from mnmt_repro.errors import InputError
+
+NUMBERS = (250, 500, 1000, 2000, 4000)
+"""Numbers of new pieces that are tried where none is named."""
+WORTH = 1.05
+"""Twice as many pieces are worth it where they make tokens longer by this factor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """An extended vocabulary, and its new pieces.
+
+    Attributes
+    ----------
+    asked
+        How many new pieces were asked for.
+    occurrences
+        New piece -> how often the new text has it, cut by the extended vocabulary.
+    rare, recutting
+        Pieces left out: they are rarer than asked for, or would cut the kept text otherwise.
+    """
+
+    old: Vocabulary
+    vocabulary: Vocabulary
+    asked: int
+    occurrences: dict[str, int]
+    rare: int = 0
+    recutting: int = 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the text gives fewer pieces than were asked for."""
+        return len(self.occurrences) + self.rare + self.recutting < self.asked
+
+    def recut(self, lines: Sequence[str]) -> float:
+        """Share of lines that the old vocabulary cuts otherwise."""
+        pair = self.old, self.vocabulary
+        both = (each.processor.encode(list(lines), out_type=int) for each in pair)
+        return float(np.mean([before != after for before, after in zip(*both, strict=True)]))
+
+    def fit(self, lines: Sequence[str]) -> tuple[float, float]:
+        """Characters per token, and the share of tokens that are `<unk>` or a byte."""
+        ids, counts = np.unique(self.vocabulary.encode(lines).flat, return_counts=True)
+        vague = [i == UNK or self.vocabulary.processor.is_byte(int(i)) for i in ids]
+        return sum(map(len, lines)) / counts.sum(), counts[vague].sum() / counts.sum()
 
 
 def extend_vocabulary(
-    old: Vocabulary, languages: Iterable[str], lines: Sequence[str], pieces: int
-) -> Vocabulary:
+    old: Vocabulary,
+    languages: Iterable[str],
+    lines: Sequence[str],
+    pieces: int,
+    *,
+    min_count: int = 2,
+    keep: Sequence[str] = (),
+) -> Extension:
     """Add tags for new languages, and pieces of new text, behind all pieces of a vocabulary.
-
-    Old text in which no new piece occurs is cut as before.
 
     Parameters
     ----------
     languages
         Each gets a tag, unless it has one.
     lines
-        Text of the new languages.
+        Text that new pieces are learnt from.
     pieces
-        Most pieces that are learnt from it; those that the vocabulary has are not added.
+        Most new pieces: those that the vocabulary has are not counted. Characters that it lacks
+        come first.
+    min_count
+        Pieces that occur less often in `lines` are left out.
+    keep
+        Old text that is cut as before: pieces that would cut it otherwise are left out.
 
     Raises
     ------
     InputError
-        When the text gives fewer pieces, or the vocabulary is a generated language's.
+        When the vocabulary is a generated language's, or two codes differ by case only.
     """
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
@@ -38,15 +96,83 @@ def extend_vocabulary(
     model = ModelProto.FromString(old.model)
     kind: Any = ModelProto.SentencePiece
     bpe = model.trainer_spec.model_type == model.trainer_spec.BPE
-    learnt = learn_pieces(lines, pieces, model_type="bpe" if bpe else "unigram")
     known = {each.piece for each in model.pieces}
-    for name in sorted(set(languages)):
+    learnt = _learn(lines, pieces, known, "bpe" if bpe else "unigram") if pieces else []
+    languages = sorted(set(languages))
+    check_codes(languages, old.languages)
+    # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
+    last = min(each.score for each in model.pieces) - 1 if bpe else 0.0
+    for name in languages:
         if tag(name) not in known:
             model.pieces.append(kind(piece=tag(name), type=kind.USER_DEFINED))
-    # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
-    last = min(each.score for each in model.pieces) if bpe else 0.0
-    for each in ModelProto.FromString(learnt).pieces:
-        if each.type == kind.NORMAL and each.piece not in known:
-            model.pieces.append(kind(piece=each.piece, score=last + each.score - bpe))
-    model.trainer_spec.vocab_size = len(model.pieces)
-    return Vocabulary(model.SerializeToString(deterministic=True))
+    first, left_out = len(model.pieces), [0, 0]
+    before = old.processor.encode(list(keep), out_type=int)
+    while True:  # to leave a piece out changes how often others occur
+        del model.pieces[first:]
+        model.pieces.extend(kind(piece=text, score=last + score) for text, score in learnt)
+        model.trainer_spec.vocab_size = len(model.pieces)
+        made = Vocabulary(model.SerializeToString(deterministic=True))
+        counts = np.bincount(made.encode(lines).flat, minlength=len(made))[first:]
+        after = made.processor.encode(list(keep), out_type=int)
+        changed = {i for a, b in zip(before, after, strict=True) if a != b for i in b}
+        parts = _parts(text for text, _ in learnt) if bpe else ()
+        recutting = [first + i in changed for i in range(len(learnt))]
+        rare = [
+            count < min_count and text not in parts and not other
+            for (text, _), count, other in zip(learnt, counts, recutting, strict=True)
+        ]
+        if not any(recutting) and not any(rare):
+            break
+        left_out = [left_out[0] + int(sum(rare)), left_out[1] + sum(recutting)]
+        learnt = [each for each, *out in zip(learnt, rare, recutting, strict=True) if not any(out)]
+    return Extension(
+        old=old,
+        vocabulary=made,
+        asked=pieces,
+        occurrences={text: int(count) for (text, _), count in zip(learnt, counts, strict=True)},
+        rare=left_out[0],
+        recutting=left_out[1],
+    )
+
+
+def _learn(
+    lines: Sequence[str], pieces: int, known: Collection[str], kind: str
+) -> list[tuple[str, float]]:
+    """At most so many pieces that are not known, and their scores; characters come first."""
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    characters = set(chain.from_iterable(unicodedata.normalize("NFKC", line) for line in lines))
+    size = pieces + len(characters) + 4  # SentencePiece's own special pieces, and its space
+    while True:
+        learnt = learn_pieces(lines, size, model_type=kind, hard_vocab_limit=False)
+        model = ModelProto.FromString(learnt)
+        new = [
+            (each.piece, each.score)
+            for each in model.pieces
+            if each.type == each.NORMAL and each.piece not in known
+        ]
+        if len(new) >= pieces or len(model.pieces) < size:
+            return sorted(new, key=lambda piece: len(piece[0]) > 1)[:pieces]
+        size += pieces - len(new)
+
+
+def _parts(pieces: Iterable[str]) -> set[str]:
+    """Beginnings and ends of pieces: BPE may merge a piece from them."""
+    return {part for text in pieces for i in range(1, len(text)) for part in (text[:i], text[i:])}
+
+
+def propose(extensions: Sequence[Extension], lines: Sequence[str]) -> Extension:
+    """The first extension after which twice as many pieces hardly shorten the text.
+
+    Parameters
+    ----------
+    extensions
+        By rising numbers of pieces.
+    lines
+        The new text.
+    """
+    lengths = [each.fit(lines)[0] for each in extensions]
+    for i, (now, more) in enumerate(zip(lengths, lengths[1:], strict=False)):
+        if more < WORTH * now:
+            return extensions[i]
+    return extensions[-1]

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.textfile import read_lines
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,11 @@ class Bitext:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def characters(self) -> np.ndarray:
+        """Characters of each target sentence; its end is one, too. (sentences,) int64."""
+        return np.array([len(line) + 1 for line in self.target])
 
     def select(self, rows: Sequence[int]) -> Bitext:
         """Return the sentences at `rows`, in that order."""
@@ -104,6 +111,8 @@ class Columns:
         With the domain of each sentence.
     split : str, optional
         Keep only the sentences whose `split_column` has this value.
+    skip_bad : str
+        ``yes``: leave out lines that hold no sentence pair, with a note, in place of refusing them.
     """
 
     source: str | None = None
@@ -111,6 +120,7 @@ class Columns:
     domain: str | None = None
     split: str | None = None
     split_column: str = "split"
+    skip_bad: str = "no"
 
     def read(
         self, pair: str, there: Collection[str], where: str, hint: str = ""
@@ -132,17 +142,27 @@ class Columns:
         return [source, target, self.domain, None if self.split is None else self.split_column]
 
 
+LISTED = 10
+"""Bad lines of a file that a message lists."""
+
+
 def _empty(text: str) -> bool:
     return not text or text.isspace()
 
 
-def _refuse_empty(lines: Sequence[int], name: str, what: str) -> None:
-    """Name the first of the lines, of which a side is empty, and some of the others."""
-    some, more = ", ".join(map(str, lines[1:6])), len(lines) - 6
-    others = f" (other such lines: {some}{f' and {more:,} more' * (more > 0)})" if some else ""
-    raise InputError(
-        f"{name}: line {lines[0]}: {what} is empty; remove the sentence from both sides{others}"
-    )
+def _set_aside(bad: Sequence[tuple[int, str]], name: str, skip: bool) -> None:
+    """Refuse bad lines, given by number and fault, or say which are skipped; ten are listed."""
+    if not bad:
+        return
+    faults = "; ".join(f"line {number}: {why}" for number, why in bad[:LISTED])
+    if more := len(bad) - LISTED:
+        faults += f"; and {more:,} more bad lines" * (more > 0)
+    if not skip:
+        raise InputError(
+            f"{name}: {faults}; mend or remove each on both sides, or add --skip-bad, or "
+            "?skip_bad=yes behind the file's name"
+        )
+    note(f"{name}: skipped {len(bad):,} bad lines: {faults}")
 
 
 def parse_tsv(lines: list[str], name: str, pair: str, columns: Columns = Columns()) -> Bitext:  # noqa: B008
@@ -160,8 +180,9 @@ def parse_tsv(lines: list[str], name: str, pair: str, columns: Columns = Columns
     Raises
     ------
     InputError
-        Naming file and line, when a column is missing (those there are are named), a row has
-        another number of fields than the header, a side is empty, or no row is in the split.
+        Naming file and lines, when a column is missing (those there are are named), a row has
+        another number of fields than the header, a side is empty, the header is repeated, or no row
+        is in the split.
     """
     if not lines:
         raise InputError(f"{name}: is empty; a header line with the column names is needed")
@@ -179,17 +200,18 @@ def parse_tsv(lines: list[str], name: str, pair: str, columns: Columns = Columns
             )
     at = [None if column is None else header.index(column) for column in names]
     rows: list[_Row] = []
+    bad: list[tuple[int, str]] = []
     for number, line in enumerate(lines[1:], start=2):
         row = line.split("\t")
-        if len(row) != len(header):
-            raise InputError(
-                f"{name}: line {number}: {len(row)} fields, but the header has {len(header)}: "
-                f"{_listed(header)}"
-            )
-        rows.append((number, *(None if i is None else row[i] for i in at)))
-    if not rows:
-        raise InputError(f"{name}: no sentence after the header line")
-    return _bitext(rows, names, columns.split, pair, name)
+        if line == lines[0]:
+            bad.append((number, "repeats the header"))
+        elif _empty(line):
+            bad.append((number, "is blank"))
+        elif len(row) != len(header):
+            bad.append((number, f"{len(row)} fields, but the header has {len(header)}"))
+        else:
+            rows.append((number, *(None if i is None else row[i] for i in at)))
+    return _bitext(rows, bad, names, pair, name, columns)
 
 
 _Row = tuple[Any, ...]
@@ -197,12 +219,24 @@ _Row = tuple[Any, ...]
 
 
 def _bitext(
-    rows: Sequence[_Row], names: Sequence[str | None], split: str | None, pair: str, name: str
+    rows: Sequence[_Row],
+    bad: Sequence[tuple[int, str]],
+    names: Sequence[str | None],
+    pair: str,
+    name: str,
+    columns: Columns,
 ) -> Bitext:
     """The sentences of a split, or all where none is asked for."""
-    if empty := [row for row in rows if _empty(row[1]) or _empty(row[2])]:
-        side = names[0] if _empty(empty[0][1]) else names[1]
-        _refuse_empty([row[0] for row in empty], name, f"column {side!r}")
+    split = columns.split
+    empty = {
+        row[0]: f"no text in {names[0] if _empty(row[1]) else names[1]!r}"
+        for row in rows
+        if _empty(row[1]) or _empty(row[2])
+    }
+    _set_aside(sorted([*bad, *empty.items()]), name, columns.skip_bad == "yes")
+    rows = [row for row in rows if row[0] not in empty]
+    if not rows:
+        raise InputError(f"{name}: holds no sentence")
     chosen = [row for row in rows if split is None or row[4] == split]
     if not chosen:
         there = sorted({str(row[4]) for row in rows})
@@ -217,7 +251,12 @@ def _bitext(
 
 
 def pair_up(
-    source: list[str], target: list[str], names: tuple[str, str], pair: str, origin: str
+    source: list[str],
+    target: list[str],
+    names: tuple[str, str],
+    pair: str,
+    origin: str,
+    skip_bad: str = "no",
 ) -> Bitext:
     """Pair the lines of two files; see `read_moses`."""
     if len(source) != len(target):
@@ -225,16 +264,13 @@ def pair_up(
             f"{names[0]} has {len(source)} lines, {names[1]} has {len(target)}; a pair of files "
             "needs one translation a line"
         )
-    if not source:
-        raise InputError(f"{names[0]}: is empty")
-    both = enumerate(zip(source, target, strict=True), start=1)
-    empty = [number for number, sides in both if any(map(_empty, sides))]
-    if empty:
-        _refuse_empty(empty, names[0 if _empty(source[empty[0] - 1]) else 1], "the line")
-    return Bitext(pair=pair, source=source, target=target, origin=origin)
+    rows = [(number, *both) for number, both in enumerate(zip(source, target, strict=True), 1)]
+    return _bitext(rows, (), (*names, None), pair, origin, Columns(skip_bad=skip_bad))
 
 
-def read_moses(source_path: str | Path, target_path: str | Path, pair: str) -> Bitext:
+def read_moses(
+    source_path: str | Path, target_path: str | Path, pair: str, *, skip_bad: str = "no"
+) -> Bitext:
     """Read a Moses pair: two files with one sentence a line, line by line translations.
 
     Parameters
@@ -243,6 +279,8 @@ def read_moses(source_path: str | Path, target_path: str | Path, pair: str) -> B
         Plain, gzip or xz.
     pair : str
         Directed pair, source-target.
+    skip_bad : str
+        As of `Columns`.
 
     Returns
     -------
@@ -252,7 +290,7 @@ def read_moses(source_path: str | Path, target_path: str | Path, pair: str) -> B
     ------
     InputError
         If a file cannot be read whole, the files have not equally many lines (both numbers are
-        named), or a line is empty.
+        named), or lines are empty.
     """
     return pair_up(
         read_lines(source_path),
@@ -260,23 +298,24 @@ def read_moses(source_path: str | Path, target_path: str | Path, pair: str) -> B
         (str(source_path), str(target_path)),
         pair,
         f"{source_path}, {target_path}",
+        skip_bad,
     )
 
 
-def _json_text(entry: dict, key: str, where: str) -> str:
+def _json_text(entry: dict, key: str) -> str:
     """Return a sentence of a JSON object, checked as a line of text would be."""
     if key not in entry:
-        raise InputError(f"{where}: no key {key!r}; the keys are {list(entry)}")
+        raise _BadLine(f"no key {key!r}; the keys are {list(entry)}")
     text = entry[key]
     if not isinstance(text, str):
-        raise InputError(f"{where}: {key!r} is {type(text).__name__}, not a string")
+        raise _BadLine(f"{key!r} is {type(text).__name__}, not a string")
     for character, what in (("\0", "a NUL character"), ("\n", "a line break"), ("\t", "a tab")):
         if character in text:
-            raise InputError(f"{where}: {what} inside {key!r}; a sentence is one line of text")
+            raise _BadLine(f"{what} inside {key!r}; a sentence is one line of text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(f"{where}: {key!r} is no valid Unicode ({error.reason})") from None
+        raise _BadLine(f"{key!r} is no valid Unicode ({error.reason})") from None
     return text
 
 
@@ -295,38 +334,43 @@ def read_jsonl(path: str | Path, pair: str, columns: Columns = Columns()) -> Bit
     Raises
     ------
     InputError
-        Naming file and line, if the file cannot be read whole, a line is no JSON object, a key is
+        Naming file and lines, if the file cannot be read whole, a line is no JSON object, a key is
         missing (those there are are named), a side is no string, is empty, or holds a line break,
         tab or NUL, or no object is in the split.
     """
-    lines = read_lines(path)
-    if not lines or not lines[0]:
-        raise InputError(f"{path}: is empty, or its first line is")
-    first = f"{path}: line 1"
-    names = columns.read(pair, list(json_object(lines[0], first)), first)
     rows: list[_Row] = []
-    for number, line in enumerate(lines, start=1):
-        where = f"{path}: line {number}"
-        entry = json_object(line, where)
-        texts = (None if name is None else _json_text(entry, name, where) for name in names)
-        rows.append((number, *texts))
-    return _bitext(rows, names, columns.split, pair, str(path))
+    bad: list[tuple[int, str]] = []
+    names: list[str | None] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            entry = json_object(line)
+            names = names or columns.read(pair, list(entry), f"{path}: line {number}")
+            rows.append((number, *(name and _json_text(entry, name) for name in names)))
+        except _BadLine as error:
+            bad.append((number, str(error)))
+    return _bitext(rows, bad, names, pair, str(path), columns)
 
 
-def json_object(line: str, where: str) -> dict:
-    """Return the JSON object that a line holds; anything else is an `InputError`.
+class _BadLine(Exception):
+    """A line that holds no sentence pair, and why."""
+
+
+def json_object(line: str) -> dict:
+    """Return the JSON object that a line holds; anything else is a bad line.
 
     What an object ``translation`` holds, as in files of Hugging Face, is lifted to its level.
 
-    >>> json_object('{"id": "1", "translation": {"en": "Yes", "de": "Ja"}}', "line 1")
+    >>> json_object('{"id": "1", "translation": {"en": "Yes", "de": "Ja"}}')
     {'en': 'Yes', 'de': 'Ja', 'id': '1'}
     """
+    if _empty(line):
+        raise _BadLine("is blank")
     try:
         entry = json.loads(line)
     except ValueError as error:
-        raise InputError(f"{where}: is not JSON ({error})") from None
+        raise _BadLine(f"is not JSON ({error})") from None
     if not isinstance(entry, dict):
-        raise InputError(f"{where}: is not a JSON object but {type(entry).__name__}")
+        raise _BadLine(f"is not a JSON object but {type(entry).__name__}")
     if isinstance(entry.get("translation"), dict):
         return {**entry.pop("translation"), **entry}
     return entry

@@ -15,7 +15,7 @@ import numpy as np
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.errors import InputError, listed
+from mnmt_repro.errors import InputError, listed, remedy
 from mnmt_repro.typed_config import Count, Natural, Range, check, required, setting
 
 if TYPE_CHECKING:
@@ -31,6 +31,20 @@ SETTINGS = {
 }
 """SentencePiece's settings of the special pieces."""
 BYTES = 256
+
+
+def check_codes(languages: Iterable[str], known: Iterable[str] = ()) -> None:
+    """Refuse languages whose codes differ by case only: each would get a tag.
+
+    >>> check_codes(["eng_latn"], known=["deu_Latn", "eng_Latn"])
+    Traceback (most recent call last):
+    mnmt_repro.errors.InputError: language 'eng_latn': is written 'eng_Latn' elsewhere; write it so
+    """
+    seen: dict[str, str] = {}
+    for code in (*known, *languages):
+        other = seen.setdefault(code.casefold(), code)
+        if other != code:
+            raise InputError(f"language {code!r}: is written {other!r} elsewhere; write it so")
 
 
 def tag(language: str) -> str:
@@ -68,6 +82,7 @@ class VocabularyConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", tuple(sorted(set(self.languages))))
         check(self, "vocabulary")
+        check_codes(self.languages)
         required = len(SPECIAL) + len(self.languages) + BYTES
         if self.pieces <= required:
             raise InputError(
@@ -151,7 +166,7 @@ class Vocabulary:
         scripts = [name for name in self.languages if name.startswith(f"{language}_")]
         if len(scripts) == 1:
             return self.processor.piece_to_id(tag(scripts[0]))
-        there = listed(scripts or self.languages)
+        there = listed(scripts) if scripts else remedy(language, self.languages, 3)
         raise InputError(f"the vocabulary has no tag {tag(language)}; {there}")
 
     @cached_property

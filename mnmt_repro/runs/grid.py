@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -133,8 +134,8 @@ class Grid:
     sizes
         A number is that width, with one layer and two heads.
     weights
-        A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
-        alone needs none.
+        A number is that of the first pair, and a mapping may name another one: the other pairs
+        share the rest evenly. Weights of several pairs sum to one. One pair alone needs none.
     training
         A file, or a mapping, has the settings that are not those of `usual_training`.
     arch, dropout, attention_dropout, tags
@@ -275,6 +276,8 @@ class Grid:
             raise FieldError(("weights", at, unknown[0]), f"the pairs are {', '.join(pairs)}")
         others = [pair for pair in pairs if pair not in named]
         rest = round(1 - math.fsum(named.values()), 12)
+        if len(named) > 1 and others and rest > 0:
+            raise FieldError(("weights", at), f"sum to {1 - rest:g}; name {', '.join(others)}, too")
         shares = {pair: rest / len(others) for pair in others}
         try:
             return Mixture.of({**named, **shares})
@@ -458,7 +461,7 @@ def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:
         if isinstance(files := whole.get(name), dict):
             whole[name] = {pair: _from(folder, file) for pair, file in files.items()}
     if isinstance(file := whole.get("vocabulary"), str):
-        whole["vocabulary"] = str(folder / file)
+        whole["vocabulary"] = str(folder / os.path.expanduser(file))
     if isinstance(training := whole.get("training", {}), dict):
         whole["training"] = usual_settings(training)
     return whole
@@ -469,7 +472,7 @@ def _from(folder: Path, file: Any) -> Any:
     if not isinstance(file, str):
         return file
     names = [file] if (folder / file).exists() else file.split(",")
-    return ",".join(str(folder / name.strip()) for name in names)
+    return ",".join(str(folder / os.path.expanduser(name.strip())) for name in names)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ on from are in `start.safetensors`; of one trained on from there, it has `contin
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
-from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags, tag_ids
+from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError, note, tell
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Checkpoint
 
+ANY = "source"
+"""Stands for the source language of a pair where it does not matter."""
 RUN, VOCABULARY, START = "run.json", "vocabulary.model", "start.safetensors"
 FORMAT = 1
 _KINDS: dict[str, Any] = {
@@ -99,10 +102,7 @@ class Trained:
             return
         if not self.any_pair and (self.tags == "none" or not self.continued):
             raise InputError(f"{option}: the model was trained on {', '.join(self.pairs)}")
-        try:
-            tag_ids(self.vocabulary, pair, self.tags)
-        except InputError as error:
-            raise InputError(f"{option}: {error}") from error
+        check_codes_of(self.vocabulary, pair, option)
         if not self.any_pair:
             note(f"{pair}: not among the pairs of its last training")
 
@@ -117,7 +117,7 @@ class Trained:
         if self.any_pair:
             if source is None and self.tags not in ("none", "source"):
                 raise InputError(f"--to {target}: say --from which language")
-            pair = f"{source or 'source'}-{target}"
+            pair = f"{source or ANY}-{target}"
             self.check_direction(pair, f"--to {target}")
             return pair
         known = ", ".join(self.pairs)
@@ -133,6 +133,27 @@ class Trained:
                 f"--to {target}: say --from which language; the model was trained on {known}"
             )
         return there[0]
+
+
+def check_codes_of(vocabulary: Vocabulary, pair: str, option: str) -> None:
+    """Refuse a code that a model lacks; without any tag, what is no language's code.
+
+    Raises
+    ------
+    InputError
+        Naming the option and the nearest codes.
+    """
+    codes = [code for code in split_pair(pair) if code != ANY]
+    try:
+        for code in codes if vocabulary.languages else ():
+            vocabulary.tag(code)
+    except InputError as error:
+        raise InputError(f"{option}: {error}") from error
+    if vocabulary.languages:
+        return
+    if wrong := [code for code in codes if not re.fullmatch("[a-z]{2,3}(_[A-Za-z]+)?", code)]:
+        raise InputError(f"{option}: {wrong[0]} is no code, such as de, deu or deu_Latn")
+    note(f"{pair}: the model has no language tags, so it may translate otherwise than asked")
 
 
 def check_free(out: Path, ours: Collection[str] = ()) -> None:
@@ -291,6 +312,7 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
         corpus=about["corpus"],
         weights={pair: about["mixture"].get(pair, 0.0) for pair in about["pairs"]},
         tags=about["tags"],
-        any_pair=bool(about.get("imported")),
+        # Without tags, nothing asks for a pair that it was not trained on.
+        any_pair=bool(about.get("imported")) and not (about["tags"] == "none" and about["pairs"]),
         continued=bool(about.get("continued_from")),
     )

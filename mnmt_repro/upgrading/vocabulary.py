@@ -8,6 +8,7 @@ splits into is a step beyond the paper.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -243,6 +244,50 @@ def _inside_word(vocabulary: Vocabulary, piece: str) -> list[int]:
         if alone and ids[: len(alone)] == alone and len(ids) > len(alone):
             return ids[len(alone) :]
     return [processor.piece_to_id(character) for character in piece]
+
+
+FAR = 10.0
+"""A row is out of scale whose norm is this many times the median of old rows, or its inverse."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCheck:
+    """How the new rows of a table start, and its spare rows, which have no piece.
+
+    Attributes
+    ----------
+    unknown
+        Copies of the row of `<unk>`.
+    equal
+        Others that equal another row. New tags are left out: they start alike by design.
+    far
+        Rows whose norm is far from those of old pieces; see `FAR`.
+    """
+
+    new: int
+    unknown: int
+    equal: int
+    far: int
+
+
+def check_new_rows(table: Tensor, pieces: PieceMap) -> RowCheck:
+    """Look at the rows of an upgraded table, (new vocabulary, d), that were not trained."""
+    spare = np.array([piece.text.startswith("<unused ") for piece in pieces.new])
+    new = pieces.source < 0
+    keys = [hash(row.tobytes()) for row in table.numpy()]
+    times, unknown = Counter(keys), keys[pieces.new.index(Piece(kind="special", text="unk"))]
+    copies = np.array([key == unknown for key in keys])
+    twice = np.array([times[key] > 1 for key in keys])
+    tags = np.array([piece.kind == "tag" for piece in pieces.new])
+    norms = table.norm(dim=1).numpy()
+    usual = np.median(norms[~new & ~spare])
+    far = (norms < usual / FAR) | (norms > usual * FAR)
+    return RowCheck(
+        new=int(new.sum()),
+        unknown=int((new & copies).sum()),
+        equal=int((new & twice & ~copies & ~tags).sum()),
+        far=int(((new | spare) & far).sum()),
+    )
 
 
 _AT_ONCE = 2**22

@@ -28,12 +28,14 @@ def add(commands: Any) -> None:
     )
     parser.add_argument(
         "--source",
-        type=Path,
+        type=lambda text: Path(text).expanduser(),
         default=ROOT,
         help="folder with _config.yml and _toc.yml (default: this one)",
     )
     parser.add_argument(
-        "--output", type=Path, help="folder in which _build/ is made (default: the source)"
+        "--output",
+        type=lambda text: Path(text).expanduser(),
+        help="folder in which _build/ is made (default: the source)",
     )
     parser.add_argument(
         "--jobs", type=int, help="pages executed at once (default: one more than the processors)"
