@@ -323,7 +323,8 @@ def test_a_loss_that_diverges_ends_with_one_line(capsys) -> None:
     command = ["train", *SHORT, "--optimiser", "adamw", "--warmup-steps", "0"]
     assert main([*command, "--steps", "9", "--learning-rate", "1e36"]) == 1
     error = capsys.readouterr().err
-    (line,) = error.splitlines()
+    path, line = error.splitlines()
+    assert "not compiled" in path
     assert "became nan at step 1" in line and "lower learning_rate" in line
 
 
