@@ -337,6 +337,9 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         ) from error
     except ValueError as error:
         raise InputError(f"{path}: is no table with a header line: {error}") from error
+    if not text.endswith(("\n", "\r")) and cells.iloc[-1].isna().any():
+        line = text.count("\n") + 1
+        raise InputError(f"{path} line {line}: the file ends within a row; copy it again")
     cells = cells.fillna("").apply(lambda column: column.str.strip())
     names = cells.iloc[0].tolist()
     if double := [name for name in names if name and names.count(name) > 1]:

@@ -201,12 +201,15 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
     InputError
         When `vocabulary.model` is not the one that the model was trained with.
     """
+    path, vocabulary = folder / RUN, None
     if about["conlang"] is not None:
-        return SyllableVocabulary(build(ConlangConfig, about["conlang"]))
-    vocabulary = Vocabulary.load(folder / VOCABULARY)
+        vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
+    else:
+        path = folder / VOCABULARY
+        vocabulary = Vocabulary.load(path)
     if vocabulary.hash != about["vocabulary"]:
         raise InputError(
-            f"{folder / VOCABULARY}: hash {vocabulary.hash}, but the model was trained with "
+            f"{path}: pieces of hash {vocabulary.hash}, but the model was trained with "
             f"{about['vocabulary']}; restore the file"
         )
     return vocabulary
