@@ -463,6 +463,7 @@ def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, optio
         ("n,bleu\n1,3\n", "no column 'loss'; name yours with --loss-column; there are n, bleu"),
         ("n,loss,größe\n1,2,3\n", "is not in UTF-8"),
         ("n,loss,pair\n1,2,a\x1b\n", "line 2: holds the character U+001B"),
+        ("n,loss,seed\n10,3.25,1\n20,2.", "line 3: the file ends within a row"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(content: str, words: str, capsys) -> None:

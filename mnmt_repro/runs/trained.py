@@ -199,14 +199,14 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
     Raises
     ------
     InputError
-        When `vocabulary.model` is not the one that the model was trained with.
+        When the pieces are not those that the model was trained with.
     """
-    path, vocabulary = folder / RUN, None
-    if about["conlang"] is not None:
-        vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
-    else:
+    if about["conlang"] is None:
         path = folder / VOCABULARY
         vocabulary = Vocabulary.load(path)
+    else:
+        path = folder / RUN
+        vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
     if vocabulary.hash != about["vocabulary"]:
         raise InputError(
             f"{path}: pieces of hash {vocabulary.hash}, but the model was trained with "
