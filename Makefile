@@ -1,7 +1,7 @@
 # Two commands do everything, set-up included; they need Python >= 3.11 and make.
 #   make book    install the base tier (no torch) into .venv and build the book from cached results
 #   make test    install everything and run the tests
-#   make lab     install JupyterLab besides and open the pages' notebooks in it
+#   make lab     install JupyterLab and PyTorch besides and open the pages' notebooks in it
 # For the commands that train, `make install` installs everything and does no more.
 # Variables: PYTHON (default python3), JOBS (pages executed at once), PIP_ARGS, PYTEST_ARGS.
 
@@ -57,8 +57,8 @@ $(venv)/.full: pyproject.toml | $(bin)/python
 	@touch $@ $(venv)/.base
 
 $(venv)/.lab: pyproject.toml | $(venv)/.base
-	@echo "Installing JupyterLab into $(venv) (once; a minute or two) ..."
-	@$(pip) --editable '.[notebook]'
+	@echo "Installing JupyterLab and PyTorch into $(venv) (once; some minutes) ..."
+	@$(pip) --editable '.[notebook,train]'
 	@touch $@
 
 picture: $(venv)/.base

@@ -6,6 +6,7 @@ import lzma
 import re
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,8 @@ class CustomBuildHook(BuildHookInterface):
         if version == "editable":
             return
         root = Path(self.root)
-        archive = Path(self.directory) / "companion.tar.xz"
-        archive.parent.mkdir(parents=True, exist_ok=True)
+        self._scratch = tempfile.TemporaryDirectory()  # `dist/` holds only distributions
+        archive = Path(self._scratch.name) / "companion.tar.xz"
         with tarfile.open(archive, "w:xz", preset=9 | lzma.PRESET_EXTREME) as file:
             for path in _files(root):
                 info = file.gettarinfo(root / path, arcname=path)
@@ -33,6 +34,11 @@ class CustomBuildHook(BuildHookInterface):
                 with (root / path).open("rb") as content:
                     file.addfile(info, content)
         build_data["force_include"][str(archive)] = "mnmt_repro/companion.tar.xz"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove the archive, which the wheel now holds."""
+        if version != "editable":
+            self._scratch.cleanup()
 
 
 class CustomMetadataHook(MetadataHookInterface):

@@ -94,7 +94,8 @@ def build(folder: Path) -> Path:
             CHART,
             TABLE,
             parameters="scale = 1.0  # of the loss\nseed: int = 1",
-            markdown="# A chart\n\n$$\n\\frac{a}{b} = \\mathcal{L}\n$$\n\nAlso $p$ and $f(p)$.",
+            markdown="# A chart\n\n$$\n\\frac{a}{b} = \\mathcal{L}\n$$\n\nAlso $p$ and $f(p)$."
+            "\n\n<!-- book\n**Only here.**\n-->",
         ),
         system=notebook(
             "import sys\n\nprint('prefix:', sys.prefix)",

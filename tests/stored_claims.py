@@ -133,4 +133,5 @@ def mean_loss(evidence: Evidence, setting: Setting) -> Units:
 def made_evidence(commit: str = "c0ffee") -> Evidence:
     """Rows with a mean loss of 3.3."""
     frame = rows("webtech-en-dezh", ("eng-deu",), loss=lambda p, n: 3.3, noise=0, commit=commit)
-    return Evidence(frame=frame.assign(seed=1))
+    columns = {"seed": 1, "variant": "", "updates_share": 1.0, "mixture": ""}
+    return Evidence(frame=frame.assign(**columns))

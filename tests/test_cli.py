@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from small_text import small_bitext
 from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.cli.fit import FORMULA, LABELS
+from mnmt_repro.cli import losses_table
+from mnmt_repro.cli.fit import LABELS
 from mnmt_repro.cli.options import write_table
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
@@ -418,7 +420,7 @@ def test_fit_finds_the_law_that_made_a_table(law: str, capsys) -> None:
     assert {name: fit["params"][name] for name in true} == pytest.approx(true, rel=1e-3)
     assert main(["fit", "l.csv", *options]) == 0
     shown = capsys.readouterr().out
-    assert FORMULA[law] in shown
+    assert shown.startswith("all rows: loss = ")
     if law in ("joint", "eq12", "eq13"):
         mine = {float(p): each["f"] for p, each in fit["fraction"].items()}
         expected = {p: (loss(p, 1e4) - 1) ** (-1 / 0.3) / 59 ** (-1 / 0.3) for p in WEIGHTS}
@@ -430,6 +432,44 @@ def test_fit_finds_the_law_that_made_a_table(law: str, capsys) -> None:
         fails(["fit", "l.csv", "--law", law], capsys, "no column 'd'", "tokens")
         pd.DataFrame([*rows, {**rows[0], "tokens": 0}]).to_csv("l.csv", index=False)
         fails(["fit", "l.csv", *options], capsys, "l.csv line 37, column tokens", "above 0")
+
+
+def add_model(width: int, p: float, known: bool = True) -> None:
+    """What `evaluate --add-to l.csv` does with a model of two pairs whose losses follow a law."""
+    config = ModelConfig.t5(vocab_size=50, d_model=width, layers=1, heads=2, d_ff=4 * width)
+    trained: Any = SimpleNamespace(
+        model=SimpleNamespace(config=config),
+        folder=Path(f"{width}-{p}"),
+        weights={"eng-deu": p, "eng-zho": 1 - p} if known else {},
+        vocabulary=SimpleNamespace(hash="v"),
+        any_pair=not known,
+    )
+    n = parameter_counts(config)["non_embedding"]
+    scores = [
+        {"pair": pair, "test_set": f"{pair}.tsv", "domain": "all",
+         "cross_entropy": LAWS["eq12"][0](q, n)}
+        for pair, q in {"eng-deu": p, "eng-zho": 1 - p}.items() if q
+    ]  # fmt: skip
+    losses_table.add_losses(Path("l.csv"), scores, trained)
+
+
+def test_what_evaluate_adds_feeds_the_laws(capsys) -> None:
+    for width in (8, 16, 32, 64):
+        for p in (0.0, 0.2, 0.5, 0.8, 1.0):
+            add_model(width, p)
+    for law in fitted(capsys, "--law", "eq12"):
+        assert law["identified"] and law["params"]["alpha"] == pytest.approx(0.3, rel=1e-3)
+    assert main(["recommend", "l.csv", "--n", "20000", "--equal-regret", "--json"]) == 0
+    weights = json.loads(capsys.readouterr().out)["weights"]
+    assert weights == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
+    # Of models of other programs no weight is known.
+    Path("l.csv").unlink()
+    for width in (8, 16, 32, 64):
+        add_model(width, 1.0, known=False)
+    (law,) = fitted(capsys)
+    assert law["law"] == "power" and law["params"]["beta"] == pytest.approx(60, rel=1e-3)
+    wish = ["recommend", "l.csv", "--n", "20000", "--equal-regret"]
+    fails(wish, capsys, "l.csv line 2, column p: not a number")
 
 
 def test_each_pair_has_its_law(capsys) -> None:

@@ -56,15 +56,21 @@ def test_a_run_counts_once_in_the_provenance() -> None:
 
 
 def test_a_figure_carries_a_page_and_a_terminal_version() -> None:
-    figure = show(CHART, name="fig", alt="It falls.", data=FRAME, provenance="By hand.")
+    about = {"alt": "It falls.", "caption": "Down.", "provenance": "By hand."}
+    figure = show(CHART, name="fig", data=FRAME, **about)
     bundle = figure._repr_mimebundle_()
-    assert bundle["text/plain"] == "It falls.\nBy hand."
-    spec = re.search(r'<script type="application/json">(.*?)</script>', bundle["text/html"], re.S)
+    assert bundle["text/plain"] == "Down.\nIt falls.\nBy hand."
+    spec = re.search(
+        r'<script type="application/json">(.*?)</script>', bundle["text/markdown"], re.S
+    )
     assert spec is not None
     read = json.loads(spec[1])
     assert read["description"] == "It falls."
     assert next(iter(read["datasets"].values())) == [{"n": 1, "loss": 2.0}, {"n": 10, "loss": 1.0}]
     assert "http" not in re.sub(r'"\$schema":"[^"]*"', "", spec[1])
+    drawn = bundle["application/vnd.vegalite.v5+json"]  # in JupyterLab, which prefers text/html
+    assert drawn["title"]["text"] == ["Down."] and "text/html" not in bundle
+    assert "\n\n" not in bundle["text/markdown"]  # where the HTML would end
 
 
 @pytest.mark.parametrize(

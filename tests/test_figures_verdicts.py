@@ -80,12 +80,16 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
         Exhibit(id="B Table 1", shows="x", claims=("B3", "B1"), page="p", chart="c",
                 answer="it closes {B3}, and {B1 on 'software25, main condition'}."),
         Exhibit(id="B Figure 1", shows="x", reason="a drawing"),
+        Exhibit(id="B Table 2", shows="x", page="p", chart="c", answer="languages."),
+        Exhibit(id="B Table 3", shows="x", claims=("A18",), page="p", chart="c", answer="{A18}"),
         Exhibit(id="A Figure 1", shows="x", claims=("A11",), page="p", chart="c", answer="{A11}"),
     ]  # fmt: skip
     board = scoreboard(exhibits, stored, "B")
-    first, second = board.words.splitlines()
+    first, second, *others = board.words.splitlines()
     assert first.startswith("B Table 1: It closes 80") and "(not measured yet)." in first
     assert second == "B Figure 1: Not re-made: a drawing"
+    assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
+    assert others[1] == "B Table 3: Not measured: BLEURT's weights | <none>."
     assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
 
 

@@ -12,13 +12,13 @@ from command_line import fails
 from small_runs import VARIED
 from small_text import small_bitext
 
-from mnmt_repro import results
+from mnmt_repro import load_model, results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
+from mnmt_repro.laws import EqualRegret
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
-from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.training.config import TrainingConfig, usual_training
 from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
 
@@ -35,7 +35,7 @@ training:
   steps: 60
   warmup_steps: 10
   batch_tokens: 256
-  curve_points: 2
+  curve_points: 3
 """
 SHORT = usual_training(steps=3, curve_points=2)
 
@@ -85,6 +85,21 @@ def test_a_grid_has_a_run_for_each_size_weight_and_seed() -> None:
     assert {run.tags for run in grid.runs} == {"source"}  # of a single pair, too
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("training", {"step": 3}, "training.step: unknown key; did you mean steps?"),
+        ("training", 3, "training must have the keys"),
+        ("pieces", 0, "pieces must be at least 1"),
+        ("arch", "t6", "arch must be one of t5, fairseq"),
+    ],
+)
+def test_a_grid_is_checked_where_it_is_declared(field: str, value: object, message: str) -> None:
+    assert conlang_grid(training={"steps": 3, "curve_points": 2}).training == SHORT
+    with pytest.raises(InputError, match=re.escape(message)):
+        conlang_grid(**{field: value})
+
+
 def test_pairs_without_a_weight_share_the_rest_evenly() -> None:
     three = ConlangConfig(**{**vars(VARIED), "languages": ("src", "a", "b", "c"),
                              "families": None, "orders": None})  # fmt: skip
@@ -103,7 +118,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
     data = [part for pair, name in TEXTS.items() for part in ("--data", f"{pair}={name}.tsv")]
     settings = {
         "pieces": 380, "d-model": 8, "heads": 2, "steps": 60, "warmup-steps": 10,
-        "batch-tokens": 256, "curve-points": 2, "tags": "source", "weights": "0,1,0",
+        "batch-tokens": 256, "curve-points": 3, "tags": "source", "weights": "0,1,0",
         "out": "run", "results": "store",
     }  # fmt: skip
     options = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
@@ -204,7 +219,11 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main([*command, "--workers", "1"]) == 0
     assert "next: mnmt-repro fit runs/results" in capsys.readouterr().out
     assert main(["fit", "runs/results", "--json"]) in (0, 1)  # too short for a law to be sure of
-    laws = {law["pair"]: law for law in json.loads(capsys.readouterr().out)}
+    shown = capsys.readouterr()
+    assert re.search("these runs still fall by .*: train longer first", shown.err)
+    laws = {law["pair"]: law for law in json.loads(shown.out)}
+    done = GridRuns(grid=Grid.read("grid.yml"), folder=Path("runs"))
+    assert all(law["params"] == done.fit(pair).params for pair, law in laws.items())
     assert {pair: law["observations"] for pair, law in laws.items()} == dict.fromkeys(TEXTS, 15)
 
     wish = ["recommend", "runs/results", "--n", "1000", "--equal-regret", "--force"]
@@ -218,14 +237,14 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
 
 
-def test_one_object_declares_runs_fits_plots_and_upgrades(capsys) -> None:
+def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys) -> None:
     grid = conlang_grid(sizes=(4, 6, 8))
     done = grid.run("runs")
     assert len(done.losses) == 3 * (2 + 1)
     law = done.fit("src-aaa")
     assert law.observations == 6 and law.label == "src-aaa"
-    layers = done.plot("src-aaa").to_dict()["layer"]
-    assert [layer["mark"]["type"] for layer in layers] == ["line", "point"]
+    with pytest.raises(InputError, match="src-aaa: its law is not identified"):
+        done.recommend(1000, EqualRegret())
     wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0), weights=(0.3, 0.6), seeds=(2,))
     after = wider.run("runs")
     assert set(after.losses["size"]) == {"d8x1ff64"} and len(after.losses) == 4
@@ -250,7 +269,7 @@ def test_an_upgrade_adds_a_language_of_own_text() -> None:
     )  # fmt: skip
     (run,) = both.runs
     assert set(both.run("runs").losses["pair"]) == {"eng-deu", "eng-fra"}
-    model = load_trained(Path("runs", run.run_id))
+    model = load_model(f"runs/{run.run_id}")
     assert len(model.vocabulary) == 345 and model.vocabulary.languages == ("deu", "eng", "fra")
     assert model.model.config.encoder_layers == 2
 

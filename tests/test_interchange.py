@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,7 +33,7 @@ from mnmt_repro.interchange.folder import INDEX
 from mnmt_repro.interchange.writing import spelled
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.trained import load_trained
-from mnmt_repro.scoring import sentence_losses
+from mnmt_repro.scoring import cross_entropy, sentence_losses
 
 EXACT = dict(rtol=0, atol=1e-5)
 LIMIT = 30
@@ -348,18 +349,11 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
     called: dict[str, Any] = {}
     exec(program.replace('"SENTENCE"', repr(lines[0])), called)
     encoded = encode(Bitext(pair=pair, source=lines, target=target), vocabulary, tags)
-    sides = [[side.take(np.array([row])).flat.tolist() for row in range(len(lines))]
-             for side in (encoded.source, encoded.target)]  # fmt: skip
-    assert [called["pieces"].piece_to_id(each) for each in called["source"]] == sides[0][0]
+    first = encoded.source.take(np.array([0])).flat.tolist()
+    assert [called["pieces"].piece_to_id(each) for each in called["source"]] == first
     # Given translations have the same scores, which a scale of the logits would change.
-    first = 0 if tags == "both" else 1
-    source_pieces, target_pieces = (
-        [[vocabulary.processor.id_to_piece(i) for i in ids] for ids in side]
-        for side in (sides[0], [ids[first:-1] for ids in sides[1]])
-    )
-    scored = fast.translator.score_batch(source_pieces, target_pieces)
-    nats, _ = sentence_losses(model, encoded)
-    assert [-sum(each.log_probs) for each in scored] == pytest.approx(nats.tolist(), abs=1e-4)
+    loss = fast.cross_entropy(Bitext(pair=pair, source=lines, target=target))
+    assert loss == pytest.approx(cross_entropy(model, encoded), abs=1e-5)
     forced = f'target_prefix=[["<2{pair.partition("-")[2]}>"]]'
     assert (forced in program) == tags.startswith("both")
     # CTranslate2 shares the probability of pieces that no translation may hold among the others.
@@ -628,6 +622,20 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     capsys.readouterr()
     for command in ("translate fast --to aaa", "upgrade --from fast -o new"):
         fails(command.split(), capsys, "fast: is of CTranslate2", "--engine ct2")
+    text = ["--data", "src-aaa=test.tsv"]
+    small = ["export", "out", "--to", "ct2", "-o", "small", "--quantize", "int8"]
+    fails([*small, *text, "--most-lost", "-1"], capsys, "--most-lost")
+    fails([*small[:-2], *text], capsys, "--data", "go with --quantize")
+    assert main([*small, *text, "--most-lost", "100"]) == 0
+    before, after = map(
+        float, re.search(r"loss (\S+) -> (\S+) nats", capsys.readouterr().out).groups()
+    )
+    assert before != after and after == pytest.approx(before, rel=0.02)
+    assert Path("small/model.bin").stat().st_size < 0.8 * Path("fast/model.bin").stat().st_size
+    monkeypatch.setattr(Ct2, "translate", lambda own, lines, pair: next(scripted))
+    scripted = iter([target, source])  # a perfect model, and a ruined one
+    fails([*small[:5], "ruined", *small[6:], *text], capsys, "which loses more than --most-lost 1")
+    assert not Path("ruined").exists() and not list(Path().glob(".ruined*"))
     two = replace(
         load_trained(Path("out")), weights={"src-aaa": 0.5, "bbb-aaa": 0.5}, any_pair=False
     )

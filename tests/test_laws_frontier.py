@@ -137,7 +137,7 @@ def test_equal_regret_is_equal(three) -> None:
 
 @pytest.mark.parametrize(
     "preference",
-    [Importance(by_pair={"a": 2, "b": 1}), EqualRegret(), Floor(pair="a", target=4.5)],
+    [Importance({"a": 2, "b": 1}), EqualRegret(), Floor("a", 4.5)],
 )
 def test_weights_come_with_an_interval_that_noise_widens(preference) -> None:
     widths = []
@@ -190,8 +190,10 @@ def test_a_pair_without_runs_of_its_own_is_refused(two) -> None:
     rows = [(p, n, loss_of(p, n)) for p in WEIGHTS[:-1] for n in SIZES]
     frame = pd.DataFrame(rows, columns=["p", "n_non_embedding", "cross_entropy"])
     mixed = {"a": two["eng-deu"], "b": fit_fraction(frame)}
-    (reason,) = recommend_weights(mixed, 1e5, EqualRegret()).refusal
-    assert reason.startswith("b: no row has p = 1; add runs of b alone")
+    found = recommend_weights(mixed, 1e5, EqualRegret())
+    assert found.refusal[0].startswith("b: no row has p = 1; add runs of b alone")
+    with pytest.raises(InputError, match="no recommendation: b: no row has p = 1"):
+        _ = found.weights
 
 
 def test_quality_is_raised_not_lowered() -> None:

@@ -13,6 +13,7 @@ from mnmt_repro.laws import (
     BivariateLaw,
     FractionLaw,
     JointLaw,
+    fit_additive_law,
     fit_joint_law,
     fit_power_law,
 )
@@ -91,9 +92,28 @@ def test_a_trend_agrees_with_its_derivatives(trend: Coefficient) -> None:
 
 def test_a_fit_prints_its_parameters_in_a_few_lines() -> None:
     fit = fit_power_law([1, 4, 16, 64], [5.0, 3.0, 2.0, 1.5])
-    assert repr(fit).splitlines() == [
-        "PowerLaw: 4 rows, R² 1.0000", "alpha = 0.5", "l_inf = 1", "beta = 4"
-    ]  # fmt: skip
-    unknown = fit_power_law([1, 2], [3.0, 2.0])
-    assert repr(unknown).endswith("not identified: " + unknown.reason)
-    assert unknown.doubts() == (unknown.reason,)
+    first, _, alpha, *_, method = str(fit).splitlines()
+    assert first == "loss = beta * n**-alpha + l_inf   (4 rows, R² 1.00000)"
+    assert alpha.split()[:2] == ["alpha", "0.5"] and method.startswith("95 % intervals: Student")
+    unknown = fit_power_law([1, 2], [3.0, 2.0], label="deu")
+    assert str(unknown).endswith("not identified: " + unknown.reason) and "nan" not in str(unknown)
+    assert unknown.fraction_doubts() == (unknown.reason,)
+    quality = fit_power_law([1, 4, 16, 64], [1.0, 3.0, 4.0, 4.5], direction="max")
+    assert str(quality).startswith("quality = l_inf - beta * n**-alpha   (")
+
+
+def test_a_plot_has_the_losses_and_the_law() -> None:
+    cells = [(p, n, d) for p in (0.5, 1.0) for n in N[:4] for d in (1e6, 4e6, 9e6)]
+    frame = pd.DataFrame(cells, columns=["p", "n", "d"])
+    frame["loss"] = 1.5 + 50 * (frame["p"] * frame["n"]) ** -0.3 + 20 * frame["d"] ** -0.3
+    joint = fit_joint_law(frame[frame["d"] == 1e6], n="n", loss="loss")
+    alone = frame[frame["p"] == 1]
+    for fit in (joint, fit_additive_law(alone["n"], alone["d"], alone["loss"])):
+        chart = fit.plot().to_dict()
+        lines, points = (chart["datasets"][layer["data"]["name"]] for layer in chart["layer"])
+        assert [row["loss"] for row in points] == fit.loss.tolist()
+        assert len(lines) == 40 * len(set(fit.law.curve_names()))
+        ends = {(row["curve"], row["n"]): row["loss"] for row in lines}
+        least = [i for i, n in enumerate(fit.law.n) if n == min(N)]
+        names, fitted = fit.law.curve_names(), fit.fitted()
+        assert [ends[names[i], min(N)] for i in least] == pytest.approx(fitted[least])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import papermill
 import pytest
 import small_book
 import yaml
@@ -141,6 +142,11 @@ def test_the_book_loads_nothing_from_elsewhere(first_page: Path) -> None:
     assert {"mnmt.css", "mnmt.js", "vega.js", "mathjax.js"} <= names
     page = first_page.read_text(encoding="utf-8")
     assert re.search(r'<script [^>]*src="\.\./_static/mathjax\.js', page)
+
+
+def test_a_page_has_one_title_and_what_jupyterlab_takes_for_a_comment(first_page: Path) -> None:
+    page = first_page.with_name("chart.html").read_text(encoding="utf-8")
+    assert page.count("<h1") == 1 and "<strong>Only here.</strong>" in page
 
 
 def test_formulas_that_a_cell_prints_are_typeset(first_page: Path) -> None:
@@ -365,6 +371,16 @@ def test_source_notebooks_hold_no_outputs_but_those_of_lessons() -> None:
         for cell in page.cells:
             if cell.cell_type == "code" and not is_executed(page):
                 assert cell.outputs == [] and cell.execution_count is None, path
+
+
+def test_pages_can_be_read_in_jupyterlab_and_run_by_papermill() -> None:
+    for path in sorted((ROOT / "book").rglob("*.ipynb")):
+        assert set(papermill.inspect_notebook(str(path))) == set(declared_parameters(path)), path
+        for cell in nbformat.read(path, as_version=4).cells:
+            folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert folded == ("hide-input" in cell.metadata.get("tags", [])), (path, cell.id)
+            seen = re.sub(r"^<!-- book\n.*?\n-->$", "", cell.source, flags=re.DOTALL | re.MULTILINE)
+            assert cell.cell_type == "code" or "{glue}" not in seen, (path, cell.id)
 
 
 def test_every_page_is_in_the_table_of_contents() -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,6 +141,21 @@ def test_on_a_cluster_a_killed_worker_loses_no_run(tmp_path: Path, name: Executo
         failures = missing()
     assert failures == []
     assert sorted(done) == sorted(spec.run_id for spec in specs)
+
+
+def test_a_log_says_how_far_the_runs_under_way_are(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("mnmt_repro.runs.sweep.LOOK", 0.0)
+    (spec, *_) = grid(steps=40)
+    steps = iter(range(10))
+    asked: list[dict[str, Any]] = [execute(spec, tmp_path / spec.run_id, progress_bar=False,
+                                           stop=lambda: next(steps, None) is None)]  # fmt: skip
+    with ThreadPoolExecutor(1) as executor:
+        assert sweep([spec], is_done=lambda spec: False, store=asked.append,
+                     runs_folder=tmp_path, executor=executor) == []  # fmt: skip
+    assert asked[0] == {} and asked[1]["run"]["steps"] == 40
+    shown = capsys.readouterr().err
+    assert re.search(re.escape(spec.label) + r": 28% of its updates, .* tokens/s, .* left\n", shown)
+    assert shown.count("of its updates") == 1 and "1/1 runs" in shown
 
 
 def test_estimates_follow_finished_runs() -> None:

@@ -189,6 +189,17 @@ def test_the_best_weights_are_kept_and_returned(tmp_path: Path, monkeypatch) -> 
     assert not same_weights(last, model)
 
 
+def test_a_run_without_gain_ends_and_stays_ended(tmp_path: Path, monkeypatch) -> None:
+    """Best at the third of ten points; two without gain follow, and a further call adds none."""
+    script = iter([9.0, 9.0, 8.0, 8.0, 7.0, 7.0, 6.0, 9.0, 7.0, 7.0])
+    monkeypatch.setattr(loop, "cross_entropy", lambda model, text: next(script))
+    config = adamw(steps=40, curve_points=10, keep="best", stop_after=2)
+    for _ in range(2):
+        model, progress = run(tmp_path, config)
+        assert len(progress.curve) == 10 and progress.step < 40
+        assert loop.finished(progress, config) and progress.best == 7.0
+
+
 def test_bfloat16_autocast_trains_on_a_processor(tmp_path: Path) -> None:
     found = {}
     for precision in ("float32", "bfloat16"):

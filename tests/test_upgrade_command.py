@@ -97,6 +97,20 @@ def loss_of(folder: str, capsys) -> float:
 # --- from one language to two ---------------------------------------------------------------------
 
 
+def test_old_parameters_stay_as_they_are_but_for_named_ones(here: Path, capsys) -> None:
+    fails([*UPGRADE, "--as-new", "decoder.9"], capsys, "--as-new decoder.9", "near are")
+    assert main([*UPGRADE, "--gamma", "0,1", "--as-new", "decoder_norm"]) == 0
+    assert main(TRAIN_ON) == 0
+    start, new = load_upgraded(Path("start/start.safetensors")), Path("both/last.safetensors")
+    moved = set()
+    for name, after in load_checkpoint(new).weights.items():
+        before = start.model.state_dict()[name]
+        old = (start.groups[name] == OLD).expand_as(before)
+        assert torch.equal(before[old], after[old])
+        moved |= {name} if not torch.equal(before[~old], after[~old]) else set()
+    assert {"embedding.weight", "decoder_norm.weight"} <= moved
+
+
 def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -> None:
     old_files = {p: p.read_bytes() for p in Path("old").iterdir()}
     command = [*UPGRADE, "--wider", "2", "--deeper", "1", "--gamma", "0.5,2"]

@@ -52,14 +52,6 @@ HUBER_DELTA = 1e-3
 MOST_NAMED = 5
 """Rows that are named as outliers of one pair."""
 
-FORMULA = {
-    "power": "loss = beta * n**-alpha + l_inf",
-    "joint": "loss = beta[p] * n**-alpha + l_inf",
-    "eq12": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = p + c1 * p**c2 * (1 - p)**c3",
-    "eq13": "loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = c1 * (p - 1) + 1",
-    "additive": "loss = E + A * n**-alpha + B * d**-beta",
-}
-
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
@@ -160,6 +152,9 @@ def read_losses(
             flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
     table = _chosen(losses_table.read(path, wanted), options.where, path)
+    weights = named.get("p", "")
+    if "p" not in needed and weights in table.columns and (table[weights] == "").all():
+        table = table.drop(columns=weights)  # models of others, whose weights are not known
     for label in LABELS:
         if label not in table.columns or label in (*numbers, *named.values(), options.groups):
             continue
@@ -181,12 +176,10 @@ def read_losses(
     if data:
         why = "must be above 0; leave out runs that saw nothing of the pair"
         refuse(frame[data] <= 0, table, data, path, why)
-    if named.get("p") in table.columns:
-        frame["p"] = numbers_of(table, named["p"], path)
+    if weights in table.columns:
+        frame["p"] = numbers_of(table, weights, path)
         outside = (frame["p"] < 0) | (frame["p"] > 1)
-        refuse(
-            outside, table, named["p"], path, "weights lie from 0 to 1 (divide per cents by 100)"
-        )
+        refuse(outside, table, weights, path, "weights lie from 0 to 1 (divide per cents by 100)")
     if named["pair"] in table.columns:
         frame["pair"] = table[named["pair"]]
         refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
@@ -219,6 +212,8 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 SMALLEST = 50
 """Model size below which all sizes are taken for logarithms."""
+STILL_FALLS = 0.05
+"""Share of the loss, over the last half of the updates, from which runs count as too short."""
 HIGHEST = 20.0
 """Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
 
@@ -234,6 +229,21 @@ def _notes_on_units(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]
         yield (
             f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
             "which are their natural logarithms"
+        )
+
+
+def _note_on_budget(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]:
+    """What to say of the runs of a results store whose losses still fall."""
+    if not options.file.is_dir():
+        return
+    from mnmt_repro import results
+    from mnmt_repro.laws.convergence import last_fall
+
+    fall = last_fall(results.load_curves(root=options.file, run_id=set(frame["run_id"])))
+    if fall > STILL_FALLS:
+        yield (
+            f"these runs still fall by {fall:.0%} over the last half of their updates (median): "
+            "train longer first, and add sizes or seeds after that"
         )
 
 
@@ -259,7 +269,7 @@ def notes_on_rows(
     others = [c for c in others if not is_measurement(frame[c])]
     differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
     lacking = [name for name in names if name not in known]
-    notes = list(_notes_on_units(frame, options))
+    notes = [*_note_on_budget(frame, options), *_notes_on_units(frame, options)]
     if lacking and len(several):
         each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
         apart = f" and differ in {', '.join(differing)}" if differing else ""
@@ -377,6 +387,7 @@ def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
             groups=rows[runs] if runs else None,
             huber_delta=HUBER_DELTA if options.loss == "huber" else None,
             log_loss=options.log,
+            label=pair,
         )
     settings: dict[str, Any] = {
         "errors": options.errors,
@@ -475,10 +486,6 @@ class FittedPair:
         from mnmt_repro.laws import lack_of_fit
 
         self.pair, self.law, self.fit = pair, law, fit
-        self.formula = FORMULA[law]
-        if options.direction == "max":
-            self.formula = self.formula.replace("loss = ", "quality = l_inf - ")
-            self.formula = self.formula.replace(" + l_inf", "")
         with of_pair(pair):
             self.strange, self.clean = strange_rows(rows, fitter, fit, options)
             self.fitness = lack_of_fit(self.clean)
@@ -487,10 +494,10 @@ class FittedPair:
                 self.lack = f"without the rows that stand out, {self.lack}"
             if self.fitness.test == "repeats" and self.fitness.fault:
                 self.lack += "; if rows of a cell are of one run, name their run with --groups"
-            self.table = fit.summary(options.interval)
+            self.text = as_options(fit.describe(options.interval))
             self.method = fit.method_in_words(options.interval) if fit.identified else ""
             self.fraction, self.fraction_method = _fractions(fit, options.interval)
-            self.doubts = fit.doubts() if fit.identified else ()
+            self.doubts = fit.fraction_doubts() if fit.identified else ()
 
 
 def act(options: FitOptions) -> int:
@@ -527,14 +534,14 @@ def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
 
 def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:
     """What ``--json`` prints of a pair."""
-    fit, ends = outcome.fit, outcome.table[["low", "high"]].to_numpy().tolist()
+    fit = outcome.fit
     fractions = outcome.fraction.set_index("p").rename(columns={"f_low": "low", "f_high": "high"})
     return {
         "pair": outcome.pair,
         "law": outcome.law,
         "params": fit.params,
         "stderr": fit.stderr,
-        "interval": dict(zip(fit.names, ends, strict=True)),
+        "interval": fit.interval(interval),
         "interval_method": outcome.fit.method_of(interval),
         "interval_words": outcome.method,
         "fraction": {f"{p:g}": each for p, each in fractions.to_dict("index").items()},
@@ -552,20 +559,11 @@ def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:
 def lines(outcome: FittedPair) -> Iterator[str]:
     """What `fit` prints of a pair."""
     fit = outcome.fit
-    r2 = f", R² {fit.r2:.5f}" if fit.identified else ""
-    yield f"{outcome.pair}: {outcome.formula}   ({fit.observations} rows{r2})"
-    if fit.identified:
-        yield outcome.table.to_string(index=False, float_format=lambda x: f"{x:.5g}")
-        yield f"95 % intervals: {outcome.method}"
-    else:
-        yield f"not identified: {as_options(fit.reason)}"
-    yield from (f"the effective fraction is not identified: {doubt}" for doubt in outcome.doubts)
+    yield outcome.text
     if len(outcome.fraction):
         other = outcome.fraction_method if outcome.fraction_method != outcome.method else ""
         yield f"effective fraction f(p), with its 95 % interval{f' ({other})' if other else ''}:"
         yield outcome.fraction.to_string(index=False, float_format=lambda x: f"{x:.4g}")
-    if fit.active_bounds:
-        yield f"bounds active: {', '.join(fit.active_bounds)}"
     if fit.identified and fit.degrees_of_freedom < 1:
         yield "as many parameters as rows: nothing is left to judge the law by"
     elif fit.identified:

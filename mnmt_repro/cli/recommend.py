@@ -124,7 +124,7 @@ def act(options: RecommendOptions) -> int:
     )
     for each in best.notes:
         print(f"note: {each}")
-    weights = ",".join(f"{p:.4f}" for p in best.weights.values())
-    data = " ".join(f"--data {pair}=FILE" for pair in best.weights)
+    weights = ",".join(f"{p:.4f}" for p in best.table["p"])
+    data = " ".join(f"--data {pair}=FILE" for pair in best.table.index)
     print(f"\nas options of train: {data} --weights {weights}")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import difflib
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import print_json
+from mnmt_repro.cli.options import comma_list, print_json
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import (
     UpgradeOptions,
@@ -28,6 +29,8 @@ from mnmt_repro.typed_config import SEEDS
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from mnmt_repro.corpora.formats import Bitext
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.interchange import Imported
@@ -127,6 +130,9 @@ def act(options: UpgradeOptions) -> int:
         "steps": made.steps,
         "config": dataclasses.asdict(made.config),
     }
+    if options.as_new is not None:
+        description["as_new"] = comma_list(options.as_new)
+        made = dataclasses.replace(made, groups=_as_new(made.groups, description["as_new"]))
     if thresholds:
         made = _slowed(made, vocabulary, about, read, thresholds)
         hashes = {pair: content_hash(text) for pair, text in read.items()}
@@ -198,6 +204,20 @@ def _texts(
         return {}, {}, [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
     few = {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in read.items()}
     return named or few, read, []
+
+
+def _as_new(groups: Mapping[str, Tensor], names: Sequence[str]) -> dict[str, Tensor]:
+    """Groups in which the parameters whose names begin so are new ones."""
+    from mnmt_repro.upgrading.learning_rate import NEW
+
+    for name in names:
+        if not any(each.startswith(name) for each in groups):
+            near = difflib.get_close_matches(name, groups, 3, cutoff=0.0)
+            raise InputError(f"--as-new {name}: no parameter begins so; near are {', '.join(near)}")
+    return {
+        each: group.new_full(group.shape, NEW) if each.startswith(tuple(names)) else group
+        for each, group in groups.items()
+    }
 
 
 def _slowed(

@@ -65,10 +65,15 @@ class UpgradeOptions(JsonOption):
     )
     gamma: str = setting(
         "learning-rate factors of old and new parameters: numbers, or START:END:STEPS for one that "
-        "rises (STEPS left out: --steps)",
+        "rises (STEPS left out: --steps). With 0 old parameters stay as they are",
         "1,1",
         group="how training goes on",
         metavar="OLD or OLD,NEW",
+    )
+    as_new: str | None = setting(
+        "parameters of the old model that learn as new ones do, by the beginning of their names, "
+        "such as decoder.5",
+        metavar="NAME,...",
     )
     fisher_threshold: str | None = setting(
         "factor of old parameters whose Fisher information per target token is above F; below the "

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from mnmt_repro.corpora.encoding import Tags, tag_ids
+from mnmt_repro.corpora.encoding import Tags, encode, tag_ids
+from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
@@ -57,6 +58,8 @@ def write_ct2(
     vocabulary: Vocabulary,
     tags: Tags,
     pairs: Sequence[str] = (),
+    *,
+    quantize: str | None = None,
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
@@ -68,12 +71,15 @@ def write_ct2(
         A new folder.
     pairs
         As of `write_hf`.
+    quantize
+        What weights are stored as, such as ``int8``; None: as they are.
 
     Raises
     ------
     InputError
         As `write_hf`, and when CTranslate2 or `transformers` is not installed.
     """
+    str(out.absolute()).encode()  # the converter takes names in UTF-8 only, and ends in its own way
     convert = _converter()
     with (
         new_folder(out) as folder,
@@ -81,7 +87,7 @@ def write_ct2(
     ):
         hf = Path(temporary, "hf")
         write_hf(hf, model, vocabulary, tags, own_tags=True)
-        convert(str(hf)).convert(str(folder), force=True)
+        convert(str(hf)).convert(str(folder), quantization=quantize, force=True)
         config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
@@ -173,6 +179,24 @@ class Ct2:
             vocabulary=Vocabulary.load(folder / _VOCABULARY),
             tags=tags,
         )
+
+    def cross_entropy(self, text: Bitext) -> float:
+        """Mean nats per target token over a text; as `scoring.cross_entropy`."""
+        encoded = encode(text, self.vocabulary, self.tags)
+        piece = self.vocabulary.processor.id_to_piece
+        first = 0 if self.tags == "both" else 1  # the tag starts the decoder
+        source, target = (
+            [
+                [piece(i) for i in side.take(np.array([row])).flat.tolist()]
+                for row in range(len(text))
+            ]
+            for side in (encoded.source, encoded.target)
+        )
+        scored = self.translator.score_batch(
+            source, [pieces[first:-1] for pieces in target], max_batch_size=64
+        )
+        nats = -sum(sum(each.log_probs) for each in scored)
+        return nats / int((encoded.target.lengths - 1).sum())
 
     def translate(
         self,

@@ -8,8 +8,7 @@ Where is which equation of the scaling paper?
 Eq. 2                     `fit_bivariate_law`
 Eq. 3, 6                  `fit_power_law`, `fit_per_weight_laws`
 Eq. 7                     `fit_joint_law`
-Eq. 8                     `effective_fraction_direct`, `direct_slopes`
-Eq. 9, 10                 `effective_fraction`
+Eq. 8 to 10               `effective_fraction`
 Eq. 11, 12, 13            `fit_fraction`
 Figure 4, footnote 5      `coefficients`, `mnmt_repro.laws.uncertainty`
 Section 3.4, Figure 7     `frontier`, `recommend_weights`
@@ -19,7 +18,8 @@ Appendix H                `mixture_errors`
 
 A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`. It has its
 formula, gradient, starts and box. `mnmt_repro.laws.solve` fits any of them, and every fit gives a
-`LawFit`, which holds its law.
+`LawFit`, which holds its law, prints as a few lines and has a `plot`. Laws without weights
+(`PowerLaw`, `BivariateLaw`, `AdditiveLaw`) are fitted to arrays, and laws of weights to a frame.
 
 Beyond the paper: `fit_additive_law`, and held-out errors and AICc (`mnmt_repro.laws.selection`).
 """
@@ -28,7 +28,7 @@ from mnmt_repro.laws.additive_law import AdditiveLaw, fit_additive_law, row_boot
 from mnmt_repro.laws.bivariate_law import BivariateLaw, fit_bivariate_law
 from mnmt_repro.laws.convergence import extrapolate_curve
 from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
-from mnmt_repro.laws.effective import direct_slopes, effective_fraction, effective_fraction_direct
+from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionFit, FractionLaw, fit_fraction, fraction_of
 from mnmt_repro.laws.frontier import frontier

@@ -45,6 +45,7 @@ class AdditiveLaw(Law):
     d: Array
     log_loss: bool
 
+    formula = "loss = E + A * n**-alpha + B * d**-beta"
     inputs = ("n", "d")
     names = ("E", "A", "B", "alpha", "beta")
     logarithms = (0, 1, 2)
@@ -186,6 +187,7 @@ def fit_additive_law(
     huber_delta: float | None = None,
     log_loss: bool = False,
     groups: ArrayLike | None = None,
+    label: str = "",
 ) -> LawFit[AdditiveLaw]:
     """Fit ``loss = E + A * n**-alpha + B * d**-beta``.
 
@@ -201,6 +203,7 @@ def fit_additive_law(
     groups : (m,), optional
         Name of the run of each row. Rows of one run, such as its checkpoints, are not independent;
         standard errors and intervals then come from runs.
+    label : free text kept with the result
 
     Returns
     -------
@@ -223,7 +226,7 @@ def fit_additive_law(
     if huber_delta is not None and not huber_delta > 0:
         raise InputError(f"huber_delta: {huber_delta}; give a number above 0, such as 1e-3")
     law = AdditiveLaw(weights=np.ones(len(y)), n=size, d=data, log_loss=log_loss, delta=huber_delta)
-    fit = solve.fit(law, y, runs=run_names(groups, len(y)))
+    fit = solve.fit(law, y, runs=run_names(groups, len(y)), label=label)
     if huber_delta is None or not fit.identified:
         return fit
     # The Jacobian's covariance rests on squares, and an outlier would rule it.

@@ -31,6 +31,7 @@ class BivariateLaw(Law):
     n_encoder: Array
     n_decoder: Array
 
+    formula = "loss = beta * n_encoder**-alpha_e * n_decoder**-alpha_d + l_inf"
     inputs = ("n_encoder", "n_decoder")
     names = ("beta", "alpha_e", "alpha_d", "l_inf")
     logarithms = (0,)

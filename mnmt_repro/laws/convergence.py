@@ -6,8 +6,11 @@ stopped at 1M; only for the two largest models at p of at most 0.05.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
@@ -18,6 +21,29 @@ PAPER_MULTIPLE = 2.5
 """The paper's 2.5M steps over the 1M that its large models were trained."""
 SKIP = 0.1
 """Share of a curve's steps that is left out at its start: warm-up and early descent."""
+
+
+def last_fall(curves: pd.DataFrame) -> float:
+    """Share by which losses fell over the last half of the updates, the median of all runs.
+
+    Parameters
+    ----------
+    curves
+        ``run_id, pair, target_tokens, cross_entropy``, as `results.load_curves` gives them. The
+        loss half-way is interpolated on the logarithm of the tokens.
+
+    Returns
+    -------
+    float
+        NaN where no curve has three points.
+    """
+    falls = []
+    for _, points in curves.sort_values("target_tokens").groupby(["run_id", "pair"]):
+        at, loss = np.log(points["target_tokens"]), points["cross_entropy"].to_numpy()
+        if len(points) > 2:
+            half = float(np.interp(at.iloc[-1] - np.log(2), at, loss))
+            falls.append(1 - loss[-1] / half)
+    return float(np.median(falls)) if falls else math.nan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from mnmt_repro.laws import uncertainty
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.law import Law
 from mnmt_repro.laws.uncertainty import LEVEL, Asked, Draws, Method, Resampling
+
+if TYPE_CHECKING:
+    import altair
 
 CONSTANTS = ("l_inf", "E")
 """Parameters that are the least loss possible."""
@@ -44,7 +47,7 @@ class LawFit(Generic[L_co]):
         Share of the variance of the losses explained, over all rows.
     identified : bool
         Whether the rows determine the parameters. Whether they also determine the effective
-        fraction is what `doubts` says.
+        fraction is what `fraction_doubts` says.
     reason : str
         Why the law is not identified; empty when it is.
     active_bounds : tuple of str
@@ -127,8 +130,8 @@ class LawFit(Generic[L_co]):
         """Parameters (B, P) of the law fitted to `losses` (B, m) at the same rows, in one call."""
         return self.law.unscaled(self.law.follow(losses, self.values).theta)
 
-    def doubts(self) -> tuple[str, ...]:
-        """Why the law, or the effective fraction by it, is not identified; empty where both are.
+    def fraction_doubts(self) -> tuple[str, ...]:
+        """Why the effective fraction by this law is not identified; empty where it is.
 
         Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
         bound, or f above 1, means that the rows do not bound f. Each doubt names the runs to add.
@@ -328,20 +331,70 @@ class LawFit(Generic[L_co]):
             }
         )
 
+    def plot(self) -> altair.LayerChart:
+        """The losses against size on log axes, with the law, in a colour per weight (or data).
+
+        Raises
+        ------
+        InputError
+            For Eq. 2, which has two sizes.
+        """
+        import altair as alt
+
+        law, names = self.law, self.law.curve_names()
+        n = getattr(law, "n", None)
+        if n is None:
+            raise InputError(f"plot: draws one size, and this law has {' and '.join(law.inputs)}")
+        sizes = np.geomspace(n.min(), n.max(), 40)
+        # A column of the design that equals the size of its row is the size.
+        rows = {
+            name: np.where(row == size, sizes[:, None], row)
+            for name, size, row in zip(names, n, law.rows, strict=True)
+        }
+        curves = pd.concat(
+            pd.DataFrame({"n": sizes, "loss": law.curve(self.values, row), "curve": name})
+            for name, row in rows.items()
+        )
+        points = pd.DataFrame({"n": n, "loss": self.loss, "curve": names})
+        log = alt.Scale(type="log", nice=False, padding=8)
+        what = "loss, nats per token" if law.direction == "min" else "quality"
+        x = alt.X("n", scale=log, title="model size")
+        y = alt.Y("loss", scale=log, title=what)
+        visible = alt.SchemeParams(name="viridis", extent=[0, 0.8])  # without its pale end
+        colour = alt.Color(
+            "curve:O",
+            scale=alt.Scale(scheme=visible),
+            title="data" if "d" in law.inputs else "weight",
+            legend=alt.Undefined if len(rows) > 1 else None,
+        )
+        lines = alt.Chart(curves, title=self.label).mark_line().encode(x, y, colour)
+        return lines + alt.Chart(points).mark_point(filled=True, opacity=1).encode(x, y, colour)
+
+    def describe(self, interval: Asked = "auto") -> str:
+        """The law in words: its formula, parameters with 95 % intervals, and what is in doubt."""
+        formula = self.law.formula
+        if self.law.direction == "max":
+            formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
+        label, r2 = self.label and f"{self.label}: ", f", R² {self.r2:.5f}" * self.identified
+        lines = [f"{label}{formula}   ({self.observations} rows{r2})"]
+        if self.identified:
+            table = self.summary(interval).to_string(index=False, float_format="{:.5g}".format)
+            lines += [table, f"95 % intervals: {self.method_in_words(interval)}"]
+        return "\n".join([*lines, *self.notes()])
+
     def notes(self) -> list[str]:
-        """Notes on the fit: R², why it is not identified, bounds, rows left out."""
-        notes = [f"{type(self.law).__name__}: {self.observations} rows, R² {self.r2:.4f}"]
-        notes += [] if self.identified else [f"not identified: {self.reason}"]
+        """Notes on the fit: why it, or its fraction, is not identified, bounds, rows left out."""
+        unknown = "the effective fraction is not identified: "
+        notes = [] if self.identified else [f"not identified: {self.reason}"]
+        notes += [unknown + doubt for doubt in self.fraction_doubts() if self.identified]
         notes += ["bounds active: " + ", ".join(self.active_bounds)] if self.active_bounds else []
         notes += [f"{self.left_out} zero-shot rows (p = 0) left out"] if self.left_out else []
         return notes
 
-    def __repr__(self) -> str:
-        values = (f"{name} = {value:.5g}" for name, value in self.params.items())
-        return "\n".join([*self.notes(), *(values if self.identified else ())])
+    __repr__ = describe
 
     def _repr_html_(self) -> str:
-        notes = [*self.notes(), f"95 % intervals: {self.method_in_words()}"]
+        notes = [self.law.formula, f"95 % intervals: {self.method_in_words()}", *self.notes()]
         return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
 
 

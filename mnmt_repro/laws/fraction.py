@@ -29,6 +29,7 @@ from mnmt_repro.laws.minimise import Minimum, least
 
 Form = Literal["eq12", "eq13"]
 COEFFICIENTS = {"eq12": ("c1", "c2", "c3"), "eq13": ("c1",)}
+_F = {"eq12": "p + c1 * p**c2 * (1 - p)**c3", "eq13": "c1 * (p - 1) + 1"}
 _TINY = 1e-6
 _BOXES = {
     "eq12": (
@@ -88,6 +89,10 @@ class FractionLaw(Law):
     inputs = ("p", "n")
     iterations = 200
     logarithms = (2,)
+
+    @property
+    def formula(self) -> str:
+        return f"loss = beta * (f(p) * n)**-alpha + l_inf, f(p) = {_F[self.form]}"
 
     @property
     def names(self) -> tuple[str, ...]:

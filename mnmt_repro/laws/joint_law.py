@@ -59,6 +59,7 @@ class JointLaw(PowerLaw):
     keys: tuple[Any, ...] = ()
     by_weight: bool = True
 
+    formula = "loss = beta[p] * n**-alpha + l_inf"
     inputs = ("p", "n")
 
     @property

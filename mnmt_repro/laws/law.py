@@ -96,6 +96,11 @@ class Law(Curve, ABC):
 
     @property
     @abstractmethod
+    def formula(self) -> str:
+        """The law of a loss, in words of Python."""
+
+    @property
+    @abstractmethod
     def rows(self) -> Array:
         """What the law takes as known at each row (sizes, mixture weight), (m, k)."""
 
@@ -121,7 +126,7 @@ class Law(Curve, ABC):
         raise NotImplementedError
 
     def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Why fitted `values` leave the effective fraction open; see `LawFit.doubts`."""
+        """Why fitted `values` leave the effective fraction open; see `LawFit.fraction_doubts`."""
         return ()
 
     @property

@@ -47,6 +47,8 @@ class PowerLaw(Law):
     n: Array
     group: NDArray[np.intp]
 
+    formula = "loss = beta * n**-alpha + l_inf"
+
     @property
     def names(self) -> tuple[str, ...]:
         return ("alpha", "l_inf", "beta")

@@ -39,7 +39,7 @@ LEAST_SIZES = 3  # that show whether losses follow a power law
 """A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Importance:
     """Least mean loss (greatest mean quality), in which each pair counts as much as `by_pair` says.
 
@@ -49,7 +49,7 @@ class Importance:
     by_pair: Mapping[str, float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Floor:
     """`pair` must reach `target`; then the best mean over the other pairs.
 
@@ -117,7 +117,10 @@ class Recommendation:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The mixture: pair to weight."""
+        """The mixture: pair to weight; `InputError` where the runs do not support it."""
+        if self.refusal:
+            why = "; ".join(self.refusal)
+            raise InputError(f"no recommendation: {why}; `table` has the weights all the same")
         return {str(pair): float(p) for pair, p in self.table["p"].items()}
 
 
@@ -418,7 +421,7 @@ def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float
         )
     for pair in pairs:
         law = laws[pair]
-        yield from (f"{pair}: {doubt}" for doubt in law.doubts())
+        yield from (f"{pair}: {doubt}" for doubt in law.fraction_doubts())
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")

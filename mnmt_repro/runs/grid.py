@@ -5,7 +5,8 @@
     grid = Grid.read("grid.yml")
     done = grid.run("runs")  # trains what is missing
     law = done.fit("eng-deu")
-    done.plot("eng-deu")
+    law.plot()
+    done.recommend(200_000, EqualRegret())
     wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0)).run("runs")
 """
 
@@ -15,11 +16,11 @@ import contextlib
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import yaml
 
@@ -32,14 +33,25 @@ from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
 from mnmt_repro.runs.sweep import executor_of, train_missing
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import BUDGET, TrainingConfig, usual_settings, usual_training
-from mnmt_repro.typed_config import Count, Few, FieldError, Part, Positive, Seed, build, place
+from mnmt_repro.typed_config import (
+    Count,
+    Few,
+    FieldError,
+    Part,
+    Positive,
+    Seed,
+    build,
+    check,
+    place,
+)
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 if TYPE_CHECKING:
-    import altair
     import pandas as pd
 
-    from mnmt_repro.laws import JointLawFit
+    from mnmt_repro.laws import FractionFit, JointLawFit, Recommendation
+    from mnmt_repro.laws.joint_law import Reading
+    from mnmt_repro.laws.recommendation import Preference
 
 Weight = float | dict[str, float]
 _WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -124,7 +136,7 @@ class Grid:
         A number is that of the first pair. Pairs that are not named share the rest evenly. One pair
         alone needs none.
     training
-        See `training.config.usual_training`; a file has the settings that are not the usual ones.
+        A file, or a mapping, has the settings that are not those of `usual_training`.
     arch, dropout, attention_dropout, tags
         As the options of ``train``.
     pieces, vocabulary_temperature
@@ -157,6 +169,10 @@ class Grid:
     upgrade: Upgrade | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.training, Mapping):
+            training = build(TrainingConfig, usual_settings(self.training), ("training",))
+            object.__setattr__(self, "training", training)
+        check(self, "grid")
         sizes = tuple(each if isinstance(each, Size) else Size(d_model=each) for each in self.sizes)
         object.__setattr__(self, "sizes", sizes)
         if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
@@ -386,34 +402,24 @@ class GridRuns:
             domain="all",
         )
 
-    def fit(self, pair: str, errors: Literal["absolute", "relative"] = "relative") -> JointLawFit:
-        """The joint law of one pair's losses, over all weights."""
+    def fit(self, pair: str, **of: Unpack[Reading]) -> JointLawFit:
+        """The joint law of one pair's losses, over all weights; `of` as in `fit_joint_law`."""
         from mnmt_repro.laws import fit_joint_law
 
-        return fit_joint_law(self._of(pair), errors=errors, label=pair)
+        return fit_joint_law(self._of(pair), label=pair, **of)
 
-    def plot(self, pair: str) -> altair.LayerChart:
-        """A pair's losses against size on log axes, with the joint law, in a colour per weight."""
-        import altair as alt
-        import numpy as np
-        import pandas as pd
+    def fit_fraction(self, pair: str, **of: Unpack[Reading]) -> FractionFit:
+        """The law of one pair at any weight (Eq. 12); `of` as in `fit_fraction`."""
+        from mnmt_repro.laws import fit_fraction
 
-        losses, law = self._of(pair), self.fit(pair)
-        n = losses["n_non_embedding"]
-        sizes = np.geomspace(n.min(), n.max(), 40)
-        curves = pd.concat(
-            pd.DataFrame({"p": p, "n_non_embedding": sizes, "cross_entropy": law.predict(p, sizes)})
-            for p in law.law.p
-        )
-        scale = alt.Scale(type="log", nice=False, padding=8)
-        x = alt.X("n_non_embedding:Q", scale=scale, title="parameters without embeddings")
-        y = alt.Y("cross_entropy:Q", scale=scale, title="loss, nats per token")
-        visible = alt.SchemeParams(name="viridis", extent=[0, 0.8])  # without its pale end
-        colour = alt.Color("p:O", scale=alt.Scale(scheme=visible), title=f"weight of {pair}")
-        shown = losses[["p", "seed", "n_non_embedding", "cross_entropy"]]
-        lines = alt.Chart(curves).mark_line().encode(x, y, colour)
-        points = alt.Chart(shown).mark_point(filled=True, opacity=1).encode(x, y, colour)
-        return lines + points
+        return fit_fraction(self._of(pair), label=pair, **of)
+
+    def recommend(self, n: float, preference: Preference) -> Recommendation:
+        """The mixture that serves a preference best at size `n`; see `recommend_weights`."""
+        from mnmt_repro.laws import recommend_weights
+
+        laws = {pair: self.fit_fraction(pair) for pair in self.grid.text.pairs}
+        return recommend_weights(laws, n, preference)
 
     def _of(self, pair: str) -> pd.DataFrame:
         losses = self.losses

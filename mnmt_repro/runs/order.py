@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.training.config import LAST
 
 
-def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
-    """Whether the last weights of a finished run lie below `runs_folder`.
+def progress_of(spec: RunSpec, runs_folder: Path) -> dict[str, Any] | None:
+    """What the last checkpoint of a run says: `step`, `target_tokens`, `seconds`; None without one.
 
     Only the header of the checkpoint is read: eight bytes that say how long it is, and JSON.
     """
@@ -20,13 +21,19 @@ def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
         with (runs_folder / spec.run_id / LAST).open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
             metadata = json.loads(file.read(length))["__metadata__"]
-            progress = json.loads(metadata["progress"])
+            progress: dict[str, Any] = json.loads(metadata["progress"])
             identity = metadata["identity"]
     except (OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError):
-        return False
-    if identity != spec.identity:
-        return False
-    return spec.training.is_spent(progress["step"], progress["target_tokens"])
+        return None
+    return progress if identity == spec.identity else None
+
+
+def is_trained(spec: RunSpec, runs_folder: Path) -> bool:
+    """Whether the last weights of a finished run lie below `runs_folder`."""
+    at = progress_of(spec, runs_folder)
+    return at is not None and spec.training.is_spent(
+        at["step"], at["target_tokens"], at.get("curve", ())
+    )
 
 
 def with_parents(specs: Iterable[RunSpec]) -> Iterator[RunSpec]:
@@ -41,9 +48,12 @@ def shorter_runs(spec: RunSpec, among: Iterable[RunSpec]) -> tuple[RunSpec, ...]
     """Those that `spec` can start from: the same run up to their decay; longest first.
 
     There are none where a share of the budget decides more than the decay: which points are
-    validated, of which the best weights are kept, or when the first weights end.
+    validated, of which the best weights are kept or after which a run ends, or when the first
+    weights end.
     """
-    if spec.training.keep == "best" or spec.training.first_weights is not None:
+    training = spec.training
+    later = training.first_weights, training.stop_after
+    if training.keep == "best" or any(each is not None for each in later):
         return ()
     own = spec.training.trunk_tokens
     shorter = {

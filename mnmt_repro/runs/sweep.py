@@ -26,7 +26,14 @@ from tqdm import tqdm
 
 from mnmt_repro.errors import InputError, printable
 from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
-from mnmt_repro.runs.order import Task, is_trained, plan, shorter_runs, with_parents
+from mnmt_repro.runs.order import (
+    Task,
+    is_trained,
+    plan,
+    progress_of,
+    shorter_runs,
+    with_parents,
+)
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.training_text import TextSource
 
@@ -35,6 +42,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds between looks at runs that other processes are at work on."""
+
+LOOK = 5.0
+"""Seconds between looks at how far the runs under way are, which their checkpoints say."""
 
 MOST_MINUTES = 24 * 60
 """Of a Slurm job; a run that takes longer goes on with the next sweep."""
@@ -119,7 +129,7 @@ def _execute(spec: RunSpec, folder: Path, **how: Any) -> dict[str, Any]:
     """`runs.execute.execute`, whose torch only workers need."""
     from mnmt_repro.runs.execute import execute
 
-    return execute(spec, folder, progress_bar=False, **how)
+    return execute(spec, folder, **how)
 
 
 class HandedOver(ThreadPoolExecutor):
@@ -312,7 +322,8 @@ def sweep(
     seconds_per_cost
         Weighs the progress bar and its time left.
     progress_bar
-        None: on a terminal; elsewhere a line a run in its place, for a log.
+        Of the sweep, and below it a line for each run under way. None: on a terminal; elsewhere
+        lines in their place, for a log: at each tenth of a run, and when it ends.
     stop
         Picklable. Once it says so, no further run begins, and each worker saves its run after the
         step that it is at, as `training.loop.train` does.
@@ -337,6 +348,7 @@ def sweep(
             return work(spec)
         shorter = shorter_runs(spec, known)
         how = {"source": source, "device": device, "recompute": recompute, "stop": stop}
+        how["progress_bar"] = progress_bar if isinstance(executor, InThisProcess) else False
         return partial(_execute, spec, folder, among=shorter, **how)
 
     seconds = seconds_left(tasks, seconds_per_cost)
@@ -352,6 +364,29 @@ def sweep(
         disable=None if progress_bar is None else not progress_bar,
     )
 
+    log = bar.disable and progress_bar is None
+    lines: dict[str, tqdm[Any]] = {}
+    tenths: dict[str, int] = {}
+
+    def look(spec: RunSpec) -> None:
+        """Show how far a run is, how fast, and how long the rest takes."""
+        if spec.run_id not in lines:
+            begun = f"{spec.label}: begun"
+            lines[spec.run_id] = tqdm(
+                desc=begun, bar_format="{desc}", leave=False, disable=bar.disable
+            )
+        at = progress_of(spec, runs_folder)
+        if at is None or not at["seconds"]:
+            return
+        share = spec.training.share_spent(at["step"], at["target_tokens"])
+        pace = at["target_tokens"] / at["seconds"]
+        left = tqdm.format_interval(round(at["seconds"] * max(1 / share - 1, 0)))
+        shown = f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left"
+        lines[spec.run_id].set_description_str(shown)
+        if log and tenths.get(spec.run_id, -1) < int(10 * share) < 10:
+            tenths[spec.run_id] = int(10 * share)
+            print(shown, file=sys.stderr, flush=True)
+
     def ended(task: Task, failure: str | None = None) -> None:
         spec = task.spec
         if failure is not None:
@@ -362,8 +397,7 @@ def sweep(
         bar.set_description(count)
         bar.set_postfix_str(spec.label)
         bar.update(round(seconds[spec.run_id]))
-        if bar.disable and progress_bar is None and failure is None:
-            # No terminal: a line a run, so that a log tells how far the sweep is.
+        if log and failure is None:
             ahead = sum(seconds[run_id] for run_id in left)
             pace = (time.monotonic() - begun) / max(sum(seconds.values()) - ahead, 1.0)
             rest = tqdm.format_interval(pace * ahead)
@@ -397,8 +431,10 @@ def sweep(
                         continue
                     del waiting[run_id]
                     running[executor.submit(_in_worker, job(task.spec, folder), folder)] = task
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, LOOK, FIRST_COMPLETED).done:
                 task = running.pop(future)
+                if task.spec.run_id in lines:
+                    lines.pop(task.spec.run_id).close()
                 try:
                     content = future.result()
                     if not content:  # it was asked to stop
@@ -410,6 +446,9 @@ def sweep(
                     ended(task, str(error))
                 else:
                     ended(task)
+            if work is None and progress_bar is not False:
+                for task in running.values():
+                    look(task.spec)
             if waiting and not running:
                 time.sleep(PATIENCE)
     return list(failures.values())

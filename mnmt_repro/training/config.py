@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from mnmt_repro.errors import InputError
@@ -44,7 +45,10 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-LATER = ("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share")
+LATER = (
+    *("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share"),
+    "stop_after",
+)
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
 
@@ -96,6 +100,10 @@ class TrainingConfig:
     curve_points: Few = setting("number of validations, spaced evenly in log(target tokens)", 12)
     keep: Literal["last", "best"] = setting(
         "which weights are the result: last, or best on validation", "last"
+    )
+    stop_after: Few | None = setting(
+        "end after so many validations in a row without a lower mean loss over pairs; goes with "
+        "--keep best and more --curve-points (default: at the budget)",
     )
     decay_share: Part = setting(
         "share of the budget, at its end, over which the learning rate falls linearly to zero; "
@@ -159,9 +167,31 @@ class TrainingConfig:
             if name not in LATER or value != defaults[name]
         }
 
-    def is_spent(self, step: int, target_tokens: int) -> bool:
-        """Whether a run at this step and number of target tokens has used its budget."""
-        return self.share_spent(step, target_tokens) >= 1
+    def is_spent(
+        self, step: int, target_tokens: int, curve: Iterable[Mapping[str, Any]] = ()
+    ) -> bool:
+        """Whether a run at this step and number of target tokens has ended.
+
+        Its budget is used, or, of its learning curve, as many validations as `stop_after` came
+        since the one with the lowest mean loss over pairs.
+
+        >>> config = TrainingConfig(
+        ...     learning_rate=1, warmup_steps=1, batch_tokens=1, steps=9, stop_after=2
+        ... )
+        >>> curve = [
+        ...     {"step": k, "cross_entropy": loss}
+        ...     for k, losses in enumerate([(3, 3), (2, 3), (2, 4), (3, 3)])
+        ...     for loss in losses
+        ... ]
+        >>> config.is_spent(3, 3, curve[:6]), config.is_spent(4, 4, curve)
+        (False, True)
+        """
+        losses: dict[int, list[float]] = {}
+        for point in curve if self.stop_after is not None else ():
+            losses.setdefault(point["step"], []).append(point["cross_entropy"])
+        means = [fmean(each) for each in losses.values()]
+        stale = len(means) - 1 - means.index(min(means)) if means else 0
+        return self.share_spent(step, target_tokens) >= 1 or stale >= (self.stop_after or math.inf)
 
     def share_spent(self, step: int, target_tokens: int) -> float:
         """Share of the budget that a run has used, in steps or in target tokens."""

@@ -200,6 +200,8 @@ def train(
     if config.compile and not can_compile(device):
         raise InputError("training compile needs a C++ compiler; install one, or train without")
     group = processes(shard=shard)
+    if config.stop_after is not None and group.count > 1:
+        raise InputError("training stop_after is for one process alone; leave it out")
     torch.manual_seed(seed)
     network = Transformer(model, seed=seed) if isinstance(model, ModelConfig) else model
     network.recompute = recompute
@@ -269,6 +271,7 @@ def train(
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
                 losses = run.validate(data.validation, loss, rate)
+                ended = finished(progress, config)  # it may have brought no gain
                 if lines:
                     shown = "".join(f", {pair} {value:.3f}" for pair, value in losses.items())
                     pace = _pace(config, progress, before, time.monotonic() - called)
@@ -425,8 +428,8 @@ def _change_weights(progress: Progress, config: TrainingConfig) -> bool:
 
 
 def finished(progress: Progress, config: TrainingConfig) -> bool:
-    """Whether the budget is spent."""
-    return config.is_spent(progress.step, progress.target_tokens)
+    """Whether the budget is spent, or as many validations as `stop_after` brought no gain."""
+    return config.is_spent(progress.step, progress.target_tokens, progress.curve)
 
 
 def how_far(progress: Progress, config: TrainingConfig) -> str:

@@ -62,13 +62,14 @@ class Badge:
 
     def to_html(self) -> str:
         """Write the badge as HTML."""
-        tag, link = ("a", f' href="{html.escape(self.href)}"') if self.href else ("span", "")
-        colour = STYLE[self.verdict][1]
-        title = f' title="{html.escape(self.title)}"' if self.title else ""
-        spoken = f'<span class="mnmt-spoken">. {html.escape(self.title)}</span>' * bool(self.title)
+        label, title = html.escape(self.label), html.escape(self.title)
+        there = html.escape(self.href)
+        tag, link = ("a", f' href="{there}"') if there else ("span", ' role="img"')
+        # JupyterLab has no style sheet of ours.
+        style = f"background-color:{STYLE[self.verdict][1]};color:#fff;padding:0 0.7em"
         return (
-            f'<{tag} class="mnmt-badge" data-verdict="{self.verdict}" '
-            f'style="background-color:{colour}"{link}{title}>{html.escape(self.label)}{spoken}</{tag}>'
+            f'<{tag} class="mnmt-badge" data-verdict="{self.verdict}" style="{style}"{link} '
+            f'title="{title}" aria-label="{label}. {title}">{label}</{tag}>'
         )
 
     def __str__(self) -> str:

@@ -28,11 +28,8 @@ def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = 
     rows = [
         _row(row, by_id[str(name)], stored, linked) for name, row in headlines(stored).iterrows()
     ]
-    html = render(
-        "claim_list",
-        rows=rows,
-        listed=stored.to_csv(index=False, lineterminator="\n"),
-    )
+    listed = stored.to_csv(index=False, lineterminator="\n")
+    html = render("claim_list", rows=rows, listed=listed)
     words = "\n".join(
         f"{row['claim'].id}  {row['badge'].verdict:16}  {row['claim'].title}" for row in rows
     )
@@ -43,6 +40,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
     mine = stored[(stored["claim"] == claim.id) & (stored["measure"] == claim.measure)]
     effects = mine[mine["limit"] != ""]  # and not those of the other parts
     known = pd.notna(row["value"])
+    half = half_width_written(claim.measure, row["resolution"], claim.id)
     return {
         "claim": claim,
         "anchor": anchor(claim.id),
@@ -51,19 +49,12 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "limit": typeset(limit_written(claim.measure, claim)),
         "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
         "where": plain(row["setting"]),
-        "resolution": typeset(_resolution(claim, row)),
+        "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
         "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
         "why": row["why"],
         "robust": row["robust"],
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
     }
-
-
-def _resolution(claim: Claim, row: pd.Series) -> str:
-    """Half the interval, as a reader compares it with the effect."""
-    if pd.isna(row["resolution"]):
-        return ""
-    return half_width_written(claim.measure, row["resolution"], claim.id)
 
 
 def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:

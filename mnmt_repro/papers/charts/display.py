@@ -3,8 +3,7 @@
 `show` and `show_table` return objects that a notebook displays with everything a page owes its
 reader: an interactive chart over a static one (for print, or where no script runs), a text
 alternative, the data as CSV, where they come from, and a verdict badge. In the book the interactive
-chart is drawn by the book's own copy of Vega; in plain Jupyter the static one shows, and
-``show(...).chart`` displays altair's.
+chart is drawn by the book's own copy of Vega, and in JupyterLab by that of JupyterLab.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from textwrap import wrap
 from typing import Any
 
 import altair
@@ -34,6 +34,7 @@ _LONG = re.compile(r"\d+\.\d{3,}")  # a coordinate of an SVG; hundredths of a pi
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _FIRST_LENGTH = 24  # the same in the first column
+_VEGA_LITE = "application/vnd.vegalite.v5+json"  # the version that JupyterLab 4 draws
 _MANY_COLUMNS = 6  # beyond which a table leaves out what is the same in every row
 
 
@@ -115,8 +116,16 @@ class Figure(_Display):
     def _plain(self) -> str:
         return self.alt
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self.to_html(), "text/plain": self.text()}
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """Give JupyterLab the chart, and all others the whole display.
+
+        JupyterLab prefers a chart to Markdown, but ``text/html`` to a chart. HTML without an empty
+        line is Markdown.
+        """
+        said = {"text": wrap(self.caption, 90), "orient": "bottom", "fontWeight": "normal"}
+        html = re.sub(r"\n\s*\n", "\n", self.to_html().strip())
+        chart = {_VEGA_LITE: {"title": said, **self.spec}}
+        return {**chart, "text/markdown": html, "text/plain": self.text()}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,9 +29,9 @@ NUMBERS: dict[tuple[str, str], dict[str, int]] = {
 
 def label(grid: LossGrid, kind: str) -> str:
     """Name a tab: the models, and the number of the paper's figure where there is one."""
-    number = _number(grid, kind)
-    place = "" if grid.test_set == "indomain" else ", news"
-    models = TABS.get(grid.cohort, cohort_name(grid.cohort)) + place
+    news = grid.test_set != "indomain"
+    number = NUMBERS.get((grid.cohort, "news" if news else "indomain"), {}).get(kind)
+    models = TABS.get(grid.cohort, cohort_name(grid.cohort)) + ", news" * news
     return plain(f"Figure {number}: {models}" if number else models)
 
 
@@ -122,28 +122,12 @@ def _key(grid: LossGrid) -> str:
     return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
 
 
-def _number(grid: LossGrid, kind: str) -> int | None:
-    place = "indomain" if grid.test_set == "indomain" else "news"
-    return NUMBERS.get((grid.cohort, place), {}).get(kind)
-
-
 def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
     """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
     exact = float(floors["exact"].iloc[0])
+    label = floors["cohort"] + ", " + floors["pair"] + ": " + floors["law"].str.partition(" (")[0]
     return forest(
-        pd.DataFrame(
-            {
-                "label": floors["cohort"].str.removeprefix("conlang, ")
-                + ", "
-                + floors["pair"].str.replace("language ", "")
-                + ": "
-                + floors["law"].str.partition(" (")[0],
-                "series": floors["errors"] + " errors",
-                "value": floors["fitted L∞"],
-                "low": floors["low"],
-                "high": floors["high"],
-            }
-        ),
+        floors.assign(label=label, series=floors["errors"] + " errors", value=floors["fitted L∞"]),
         "fitted irreducible loss (nats per token)",
         marks={"exact": exact},
         domain=(0, 2.5 * exact),

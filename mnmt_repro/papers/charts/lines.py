@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain, size_labels, weight_colours
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, SIZE_LABELS, plain, weight_colours
 from mnmt_repro.papers.cohorts.names import pair_name
 
 LABEL_GAP = 14  # pixels between the labels of two lines
@@ -124,7 +124,7 @@ def _panel(
 ) -> alt.LayerChart | alt.FacetChart:
     down = _scale(y, log, domain=list(ends), nice=False)
     axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down)
-    sizes = alt.Axis(labelExpr=size_labels(), tickCount=5) if x in log else alt.Axis(tickCount=6)
+    sizes = alt.Axis(labelExpr=SIZE_LABELS, tickCount=5) if x in log else alt.Axis(tickCount=6)
     axis_x = alt.X(
         f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
     )

@@ -14,6 +14,7 @@ from IPython.display import Markdown
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import typeset
 from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
+from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, how_sure
 
@@ -24,8 +25,6 @@ PAPER_LINKS = {
 """Where each paper can be read."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
-DRAWN = ("conlang-steady",)
-"""Cohorts that pages draw by default."""
 
 
 def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Markdown:
@@ -96,7 +95,7 @@ def three_lines(
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
-    ours = f"{effect} ({where}, {row['seeds']:.0f} seeds)."
+    ours = f"{effect} ({where}, {counted(int(row['seeds']), 'seed')})."
     if pd.isna(row["value"]):
         ours = f"Not measured yet: {row['why'] or 'no rows yet'} ({where})."
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
@@ -108,6 +107,6 @@ def three_lines(
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     beside = " ".join(badge(stored, each).to_html() for each in others)
     also = f"\n\nAlso on this page: {beside}" * bool(beside)
-    if drawn is not None and drawn not in DRAWN:
+    if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')

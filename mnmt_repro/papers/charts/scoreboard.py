@@ -139,8 +139,9 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
 
     if not exhibit.page:
         return f"Not re-made: {exhibit.reason}"
-    if not any(math.isfinite(headline(stored, name)["value"]) for name in exhibit.claims[:1]):
-        return "Not measured yet with the text per parameter that the rule asks for."
+    for row in (headline(stored, name) for name in exhibit.claims[:1]):
+        if not math.isfinite(row["value"]):
+            return f"Not measured: {(row['why'] or 'no rows yet').rstrip('.')}."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 

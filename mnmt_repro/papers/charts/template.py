@@ -18,12 +18,7 @@ def render(template: str, **values: Any) -> str:
     return _TEMPLATES.get_template(f"{template}.html").render(values)
 
 
-def _in_base64(content: str) -> str:
-    """Content as an address carries it."""
-    return base64.b64encode(content.encode()).decode()
-
-
-_TEMPLATES.filters["base64"] = _in_base64
+_TEMPLATES.filters["base64"] = lambda text: base64.b64encode(text.encode()).decode()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,8 @@ _DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#21858c", "#25935a")
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
-_ROUND_SIZES = f"indexof([4, 6, 8, 9], datum.value / {_POWER}) < 0 ? {BILLIONS} : ''"
-# So a logarithmic axis has room for its labels, and even a short one has two.
+SIZE_LABELS = f"indexof([4, 6, 8, 9], datum.value / {_POWER}) < 0 ? {BILLIONS} : ''"
+"""Vega's expression for round labels of a logarithmic axis of sizes: even a short axis has two."""
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -96,17 +96,12 @@ def plain(label: str) -> str:
     )
 
 
-def size_labels() -> str:
-    """Vega's expression for round labels of a logarithmic axis of sizes."""
-    return _ROUND_SIZES
-
-
 def size_axis(title: str = "non-embedding parameters N") -> altair.X:
     """Encode a frame's column ``n`` of model sizes as a logarithmic horizontal axis."""
     return altair.X(
         "n:Q",
         scale=altair.Scale(type="log", nice=False, padding=8),
-        axis=altair.Axis(labelExpr=_ROUND_SIZES, tickCount=5),
+        axis=altair.Axis(labelExpr=SIZE_LABELS, tickCount=5),
         title=title,
     )
 

@@ -9,6 +9,7 @@ import pandas as pd
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import Badge
 from mnmt_repro.papers.charts.measures import measured, named
+from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.claims.report import STORED, headlines
 from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
@@ -108,7 +109,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     """
     row = headline(stored, claim)
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
-    seeds = f"{row['seeds']:.0f} seeds, {row['kind']}"
+    seeds = f"{counted(int(row['seeds']), 'seed')}, {row['kind']}"
     if row["robust"] == "yes":
         same = beside["verdict"].eq(row["verdict"]).any()
         return f"**{'High' if same else 'Medium'}**: robust ({seeds})."

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -182,7 +183,9 @@ class Result:
     ----------
     role
         What the setting is to the claim; see `Claim.settings`.
-    seeds, runs
+    seeds
+        Of a cell, as `_seeds` counts them.
+    runs
         How many are read.
     sizes
         The least and the largest parameter count that is read, such as ``"732 to 37,216"``.
@@ -260,11 +263,12 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             ancestry = history.check(
                 claim.id, claim.fingerprint(setting), evidence.commits(setting)
             )
+        outcome = judge(claim, setting, evidence)
         return Result(
             role=role,
             setting=setting,
-            outcome=judge(claim, setting, evidence),
-            seeds=int(rows["seed"].nunique()),
+            outcome=outcome,
+            seeds=_seeds(rows, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
             sizes=_span(rows[setting.n]),
             ancestry=ancestry,
@@ -272,6 +276,24 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
 
     results = {role: result(role, setting) for role, setting in claim.settings.items()}
     return Verdict(claim=claim, results=results)
+
+
+_CELL = ["cohort", "variant", "updates_share", "mixture", "pair", "n_non_embedding", "test_set"]
+
+
+def _seeds(rows: pd.DataFrame, options: dict[str, Any], part: str) -> int:
+    """Seeds of a cell that the effect reads, in the cohort that has the fewest.
+
+    Seeds differ between cells, so it is the median. Of named variants only those of the effect
+    count, because all others only measure the noise.
+    """
+    if rows.empty:
+        return 0
+    read, names = repr(options), rows["variant"].fillna("")
+    named = names.map(lambda name: repr(name) in read or name.split(", ")[0] == part)
+    own = rows[named] if named.any() else rows
+    seeds = own.groupby(_CELL, dropna=False)["seed"].nunique()
+    return int(seeds.groupby("cohort").median().min())
 
 
 def _span(sizes: pd.Series[int]) -> str:

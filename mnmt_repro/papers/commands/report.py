@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import add_command
+from mnmt_repro.errors import tell
 from mnmt_repro.papers.commands.verify import Inputs, outcome
 from mnmt_repro.typed_config import setting
 
@@ -67,7 +68,9 @@ def act(options: ReportOptions) -> int:
         exhibits = claims.load_exhibits(options.root, declared)
         print(codecheck(options.root, declared, exhibits), end="")
         return 0
+    tell("reading the rows and judging the claims; without a cache this takes minutes")
     verdicts = claims.verify(options.root, store=options.results, fresh=options.fresh)
+    tell("writing the report, with a hash of each file")
     stored = claims.read_stored(options.root)
     wrong = claims.differences(verdicts, stored)
     store = results_root(options.results, checkout=options.root)

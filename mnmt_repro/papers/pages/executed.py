@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -39,6 +40,8 @@ PARAMETERS = "MNMT_REPRO_PARAMETERS"
 
 TYPESET = ".typeset"
 """File in the folder of HTML: the hash of what `build_book` typeset there."""
+_IN_THE_BOOK = re.compile(r"^<!-- book\n(.*?)\n-->$", re.DOTALL | re.MULTILINE)
+"""Lines that only the book can show, such as what a later cell glues: a comment in JupyterLab."""
 
 
 def executed_pages(
@@ -96,6 +99,8 @@ def executed_pages(
         f"{len(changed)} pages executed, {len(declared) - len(changed)} unchanged", file=sys.stderr
     )
     for page, notebook in shown.items():
+        for cell in notebook.cells:
+            cell.source = _IN_THE_BOOK.sub(r"\1", cell.source)
         if declared[page]:
             fold_parameters(notebook)
             notebook.cells.append(command_cell(page, declared[page]))

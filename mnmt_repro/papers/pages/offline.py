@@ -6,6 +6,8 @@ List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;
 - `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.
+
+Each page has one title, since `templates/layout.html` takes out the theme's second one.
 """
 
 from __future__ import annotations
@@ -66,7 +68,9 @@ def _configure(app: Sphinx, config: Config) -> None:
     config.mathjax_path = "mathjax.js"
     config.html_context.setdefault("default_mode", "auto")  # light or dark as the reader's system
     config.nb_ipywidgets_js = {}  # the scripts of widgets come from another host
-    config.html_search_scorer = str(resources.files("mnmt_repro.papers.pages") / "static/scorer.js")
+    ours = resources.files("mnmt_repro.papers.pages")
+    config.html_search_scorer = str(ours / "static/scorer.js")
+    config.templates_path.append(str(ours / "templates"))
 
 
 def _write(app: Sphinx) -> None:

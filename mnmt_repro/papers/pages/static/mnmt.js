@@ -51,11 +51,33 @@
     return { ...within(spec), config: { ...spec.config, legend, view } };
   }
 
+  // The same chart with the name of each row above its marks, and numbers from beyond the axis below.
+  function stacked(spec, room) {
+    const within = (part) => {
+      const changed = { ...part };
+      for (const key of ["vconcat", "concat", "layer"])
+        if (part[key]) changed[key] = part[key].map(within);
+      if (part.spec) changed.spec = within(part.spec);
+      const { height, mark, encoding } = part;
+      if (height) changed.height = height.step ? { step: 2.5 * height.step } : 2.5 * height;
+      if (encoding?.y?.type !== "nominal" || encoding.y.axis === null) return changed;
+      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room };
+      changed.encoding = { ...encoding, y: { ...encoding.y, axis: { ...encoding.y.axis, ...above } } };
+      if (mark.type === "text" && encoding.x?.value === "width") {
+        changed.mark = { ...mark, dx: 0, dy: 13 };
+        changed.encoding.x = { value: 0 };
+      }
+      return changed;
+    };
+    return within(spec);
+  }
+
   // What is tried in turn until the chart fits. One that never does is scrolled.
   function* forms(spec, room) {
     yield spec;
     for (let columns = panels(spec) - 1; columns > 0; columns--) yield wrapped(spec, columns);
     for (const spare of [70, 150]) yield narrowed(wrapped(spec, 1), Math.max(room - spare, 120));
+    yield stacked(narrowed(wrapped(spec, 1), room - 40), room - 40);
   }
 
   async function draw(chart) {
