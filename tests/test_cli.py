@@ -618,6 +618,16 @@ def test_the_weight_of_another_pair_is_suspected(capsys) -> None:
     assert "eng-zho: does worse at p = " in told and "eng-deu: does worse" not in told
 
 
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment")])
+def test_too_little_memory_is_told(error: Exception, monkeypatch, capsys) -> None:
+    def act(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("mnmt_repro.cli.fit.act", act)
+    assert main(["fit", "losses.csv"]) == 1
+    assert "not enough memory" in capsys.readouterr().err
+
+
 def test_columns_of_one_value_are_the_same_for_laws_and_tables() -> None:
     assert {"pair", *LABELS} == set(OF_ONE)
 

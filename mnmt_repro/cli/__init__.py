@@ -121,7 +121,7 @@ def main(
             tell(f"there is not enough memory; give smaller numbers or less text{then}")
             return 1
         missing = (error.name or "").partition(".")[0]
-        if missing not in TRAIN_TIER:
+        if missing not in TRAIN_TIER or not isinstance(error, ModuleNotFoundError):
             raise
         how = "pip install 'WHEEL[train]', with the file of the wheel"
         if not ARCHIVE.is_file():
