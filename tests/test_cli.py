@@ -620,10 +620,10 @@ def test_the_weight_of_another_pair_is_suspected(capsys) -> None:
 
 @pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment")])
 def test_too_little_memory_is_told(error: Exception, monkeypatch, capsys) -> None:
-    def act(_: object) -> int:
+    def read(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("mnmt_repro.cli.fit.act", act)
+    monkeypatch.setattr(losses_table, "read", read)
     assert main(["fit", "losses.csv"]) == 1
     assert "not enough memory" in capsys.readouterr().err
 
