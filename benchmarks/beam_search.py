@@ -58,6 +58,90 @@ def made_up(sentences: int, words: int, seed: int) -> list[str]:
     return [" ".join(rng.choices(lexicon, k=words)) for _ in range(sentences)]
 
 
+Search = Callable[[], list[list[int]] | list[list[str]] | list[str]]
+
+
+def searches(
+    *, width: int, layers: int, vocabulary: int, sentences: int, length: int
+) -> dict[str, Search]:
+    """A search of each system for translations of the same sentences with the same weights."""
+    torch.manual_seed(0)
+    config = transformers.T5Config(
+        vocab_size=vocabulary, d_model=width, d_ff=4 * width, num_heads=4, d_kv=width // 4,
+        num_layers=layers, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
+        dropout_rate=0.0,
+    )  # fmt: skip
+    peer = transformers.T5ForConditionalGeneration(config).eval()
+    output = torch.randn(vocabulary, width) * width**-0.5
+    output[1] = 0.0  # the end of sentence: never among the likeliest of so many pieces
+    peer.lm_head.weight = torch.nn.Parameter(output)
+    ours = from_transformers(config.to_dict(), peer.state_dict())
+    uncached = Uncached(ours.config)
+    uncached.load_state_dict(ours.state_dict())
+    text = made_up(20_000, length // 2, 0)
+    pieces_of = train_vocabulary(
+        VocabularyConfig(pieces=vocabulary, languages=("src", "tgt")),
+        {"src-tgt": (text[::2], text[1::2])},
+    )
+    chosen = text[:sentences]
+    rows = encode_sources(chosen, pieces_of, "src-tgt", "none").source
+    source = torch.from_numpy(rows.pad(int(rows.lengths.max())))
+    # `length` steps: the last of ours is the end of sentence, the last of theirs a piece.
+    search = SearchConfig(beam=4, max_ratio=0, max_extra=length - 1)
+
+    def generate() -> list[list[int]]:
+        found = peer.generate(
+            input_ids=source, attention_mask=(source != 0).long(), num_beams=4,
+            length_penalty=1.0, early_stopping=True, do_sample=False, pad_token_id=0,
+            eos_token_id=1, decoder_start_token_id=0, max_new_tokens=length,
+        )  # fmt: skip
+        return [row[1:] for row in found.tolist()]
+
+    def decode(model: Transformer, precision: str = "float32") -> list[list[int]]:
+        with autocast("cpu", precision):
+            found = beam_search(model, source, 0, search, forbidden=(0,))
+        return [list(each[0].tokens) for each in found]
+
+    piece = pieces_of.processor.id_to_piece
+    pieces = [[piece(int(i)) for i in row if i] for row in source]
+    with tempfile.TemporaryDirectory() as folder:
+        write_ct2(Path(folder) / "ct2", ours, pieces_of, "none")
+        exported = Ct2.open(Path(folder) / "ct2")
+
+    def ct2() -> list[list[str]]:
+        found = exported.translator.translate_batch(
+            pieces, beam_size=4, length_penalty=1, max_decoding_length=length
+        )
+        return [each.hypotheses[0] for each in found]
+
+    return {
+        "ours": lambda: decode(ours),
+        "ours, bfloat16": lambda: decode(ours, "bfloat16"),
+        "ours, nothing cached": lambda: decode(uncached),
+        f"transformers {transformers.__version__} generate": generate,
+        f"ctranslate2 {ctranslate2.__version__}, our export": ct2,
+        "translate --engine ct2": lambda: exported.translate(
+            chosen, "src-tgt", config=search, batch_sentences=sentences
+        ),
+    }
+
+
+def best_of(runs: dict[str, Search], length: int, repeats: int) -> dict[str, float]:
+    """Best processor seconds of each search, taken turn by turn; all do the same work."""
+    best = dict.fromkeys(runs, float("inf"))
+    results = {}
+    for _ in range(1 + repeats):
+        for name, run in runs.items():
+            began = time.process_time()
+            results[name] = run()
+            best[name] = min(best[name], time.process_time() - began)
+    mine, lower, plain, theirs, exports, _ = results.values()
+    assert mine == plain
+    assert {len(row) for row in mine + lower} == {length - 1}
+    assert {len(row) for row in theirs} == {len(row) for row in exports} == {length}
+    return best
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=128)
@@ -68,76 +152,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, help="such as data/benchmarks/beam_search.json")
     options = parser.parse_args()
-    torch.manual_seed(0)
-    config = transformers.T5Config(
-        vocab_size=options.vocabulary, d_model=options.width, d_ff=4 * options.width, num_heads=4,
-        d_kv=options.width // 4, num_layers=options.layers, feed_forward_proj="gated-gelu",
-        tie_word_embeddings=False, dropout_rate=0.0,
+    runs = searches(
+        width=options.width, layers=options.layers, vocabulary=options.vocabulary,
+        sentences=options.sentences, length=options.length,
     )  # fmt: skip
-    peer = transformers.T5ForConditionalGeneration(config).eval()
-    output = torch.randn(options.vocabulary, options.width) * options.width**-0.5
-    output[1] = 0.0  # the end of sentence: never among the likeliest of so many pieces
-    peer.lm_head.weight = torch.nn.Parameter(output)
-    ours = from_transformers(config.to_dict(), peer.state_dict())
-    uncached = Uncached(ours.config)
-    uncached.load_state_dict(ours.state_dict())
-    text = made_up(20_000, options.length // 2, 0)
-    vocabulary = train_vocabulary(
-        VocabularyConfig(pieces=options.vocabulary, languages=("src", "tgt")),
-        {"src-tgt": (text[::2], text[1::2])},
-    )
-    sentences = text[: options.sentences]
-    rows = encode_sources(sentences, vocabulary, "src-tgt", "none").source
-    source = torch.from_numpy(rows.pad(int(rows.lengths.max())))
-    # `length` steps: the last of ours is the end of sentence, the last of theirs a piece.
-    search = SearchConfig(beam=4, max_ratio=0, max_extra=options.length - 1)
-
-    def generate() -> list[list[int]]:
-        found = peer.generate(
-            input_ids=source, attention_mask=(source != 0).long(), num_beams=4,
-            length_penalty=1.0, early_stopping=True, do_sample=False, pad_token_id=0,
-            eos_token_id=1, decoder_start_token_id=0, max_new_tokens=options.length,
-        )  # fmt: skip
-        return [row[1:] for row in found.tolist()]
-
-    def decode(model: Transformer, precision: str = "float32") -> list[list[int]]:
-        with autocast("cpu", precision):
-            found = beam_search(model, source, 0, search, forbidden=(0,))
-        return [list(each[0].tokens) for each in found]
-
-    piece = vocabulary.processor.id_to_piece
-    pieces = [[piece(int(i)) for i in row if i] for row in source]
-    with tempfile.TemporaryDirectory() as folder:
-        write_ct2(Path(folder) / "ct2", ours, vocabulary, "none")
-        exported = Ct2.open(Path(folder) / "ct2")
-
-    def ct2() -> list[list[str]]:
-        found = exported.translator.translate_batch(
-            pieces, beam_size=4, length_penalty=1, max_decoding_length=options.length
-        )
-        return [each.hypotheses[0] for each in found]
-
-    runs: dict[str, Callable[[], list[list[int]] | list[list[str]] | list[str]]] = {
-        "ours": lambda: decode(ours),
-        "ours, bfloat16": lambda: decode(ours, "bfloat16"),
-        "ours, nothing cached": lambda: decode(uncached),
-        f"transformers {transformers.__version__} generate": generate,
-        f"ctranslate2 {ctranslate2.__version__}, our export": ct2,
-        "translate --engine ct2": lambda: exported.translate(
-            sentences, "src-tgt", config=search, batch_sentences=options.sentences
-        ),
-    }
-    best = dict.fromkeys(runs, float("inf"))
-    results = {}
-    for _ in range(1 + options.repeats):
-        for name, run in runs.items():
-            began = time.process_time()
-            results[name] = run()
-            best[name] = min(best[name], time.process_time() - began)
-    mine, lower, plain, theirs, exports, _ = results.values()
-    assert mine == plain
-    assert {len(row) for row in mine + lower} == {options.length - 1}
-    assert {len(row) for row in theirs} == {len(row) for row in exports} == {options.length}
+    best = best_of(runs, options.length, options.repeats)
     print(
         f"{options.sentences} sentences, {options.length} steps, width {options.width}, "
         f"{options.layers}+{options.layers} layers, {options.vocabulary} pieces, "

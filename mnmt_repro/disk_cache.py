@@ -10,12 +10,12 @@ import contextlib
 import hashlib
 import io
 import json
-import os
 import platform
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -65,18 +65,24 @@ def files_digest(folder: Path, paths: Iterable[Path]) -> str:
     return _digest(named)  # one file at a time
 
 
-def code_digest(*, without: Iterable[str] = ()) -> str:
-    """Hash of the package less some of its rooms, of the installed libraries and of Python.
+NUMERIC = ("numpy", "pandas", "pydantic", "pyyaml", "scipy")
+"""Libraries that decide the numbers of this package."""
 
-    Setuptools puts its own copies of libraries on the path when something imports it. They are no
-    installed ones.
-    """
+
+def code_digest(*, without: Iterable[str] = (), libraries: Iterable[str] = NUMERIC) -> str:
+    """Hash of the package less some of its rooms, of Python, and of versions of libraries."""
     left_out = {"__pycache__", *without}
     files = (p for p in PACKAGE.rglob("*") if not left_out & {*p.relative_to(PACKAGE).parts})
-    folders = (p for p in sys.path if os.path.isdir(p) and Path(p).name != "_vendor")
-    libraries = {name for each in folders for name in os.listdir(each) if name.endswith("-info")}
+    versions = (f"{name} {_version(name)}" for name in sorted(libraries))
     machine = (sys.version, platform.machine())
-    return text_digest(*machine, *sorted(libraries), files_digest(PACKAGE, files))
+    return text_digest(*machine, *versions, files_digest(PACKAGE, files))
+
+
+def _version(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return "absent"
 
 
 @dataclass(frozen=True)

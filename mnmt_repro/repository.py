@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
 import os
 import shutil
 import subprocess
@@ -36,8 +37,14 @@ def _root() -> Path:
     root = cache_root() / f"companion-{name}"
     if not root.is_dir():
         root.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            plain = lzma.decompress(packed)  # whole, so that its checksum is looked at
+        except lzma.LZMAError as error:
+            raise SystemExit(
+                f"mnmt-repro: {ARCHIVE}: is damaged ({error}); install the wheel again"
+            ) from error
         stage = Path(tempfile.mkdtemp(dir=root.parent))
-        with tarfile.open(fileobj=io.BytesIO(packed)) as file:
+        with tarfile.open(fileobj=io.BytesIO(plain)) as file:
             # Python 3.11 has filters from 3.11.4 on. The archive is our own.
             safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
             file.extractall(stage, **safely)  # type: ignore[arg-type]

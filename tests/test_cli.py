@@ -323,7 +323,8 @@ def test_a_loss_that_diverges_ends_with_one_line(capsys) -> None:
     command = ["train", *SHORT, "--optimiser", "adamw", "--warmup-steps", "0"]
     assert main([*command, "--steps", "9", "--learning-rate", "1e36"]) == 1
     error = capsys.readouterr().err
-    (line,) = error.splitlines()
+    path, line = error.splitlines()
+    assert "not compiled" in path
     assert "became nan at step 1" in line and "lower learning_rate" in line
 
 
@@ -505,6 +506,7 @@ def test_a_bitext_that_is_written_wrongly_is_told_with_its_option(command, optio
         ("n,bleu\n1,3\n", "no column 'loss'; name yours with --loss-column; there are n, bleu"),
         ("n,loss,größe\n1,2,3\n", "is not in UTF-8"),
         ("n,loss,pair\n1,2,a\x1b\n", "line 2: holds the character U+001B"),
+        ("n,loss,seed\n10,3.25,1\n20,2.", "line 3: the file ends within a row"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told(content: str, words: str, capsys) -> None:
@@ -617,6 +619,16 @@ def test_the_weight_of_another_pair_is_suspected(capsys) -> None:
     table.loc[wrong, "p"] = (1.05 - table.loc[wrong, "p"]).round(6)
     told = notes(table, capsys)
     assert "eng-zho: does worse at p = " in told and "eng-deu: does worse" not in told
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment")])
+def test_too_little_memory_is_told(error: Exception, monkeypatch, capsys) -> None:
+    def read(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(losses_table, "read", read)
+    assert main(["fit", "losses.csv"]) == 1
+    assert "not enough memory" in capsys.readouterr().err
 
 
 def test_columns_of_one_value_are_the_same_for_laws_and_tables() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from mnmt_repro.disk_cache import as_json, code_digest, files_digest, kept_value
 from mnmt_repro.papers.claims import report, verify
 from mnmt_repro.papers.claims.judging import Outcome
 from mnmt_repro.papers.effects.evidence import Evidence
+from mnmt_repro.papers.pages.executed import LIBRARIES
 from mnmt_repro.results.frames import _read
 
 
@@ -105,14 +108,19 @@ def test_code_and_names_are_in_the_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     assert files_digest(package, package.rglob("*.py")) != before
 
 
-def test_what_setuptools_adds_to_the_path_is_no_library(
+def test_only_libraries_that_decide_numbers_or_pages_are_in_the_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = code_digest()
-    for folder in ("_vendor", "installed"):
-        (tmp_path / folder / "a-1.dist-info").mkdir(parents=True)
-        monkeypatch.syspath_prepend(tmp_path / folder)
-        assert (code_digest() == before) == (folder == "_vendor")
+    for name in ("another", "scipy"):
+        (tmp_path / f"{name}-0.0.1.dist-info").mkdir()
+        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\n"
+        (tmp_path / f"{name}-0.0.1.dist-info/METADATA").write_text(about, encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path)
+        assert (code_digest() == before) == (name == "another")
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    needed = {re.split("[<>=]", each)[0] for each in project["project"]["dependencies"]}
+    assert needed == set(LIBRARIES)
 
 
 # Verdicts
@@ -121,7 +129,8 @@ ROWS = pd.DataFrame(
     {
         "tier": ["mini", "steady"], "cohort": "c", "test_set": "indomain", "domain": "all",
         "p": 0.5, "n_non_embedding": 9, "cross_entropy": [2.0, 3.0], "run_id": ["a", "b"],
-        "seed": 1, "commit": "c0ffee",
+        "seed": 1, "commit": "c0ffee", "variant": "", "mixture": "a", "pair": "a",
+        "updates_share": 1.0,
     }
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from mnmt_repro.corpora.encoding import (
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, Vocabulary, VocabularyConfig, train_vocabulary
+from mnmt_repro.errors import InputError
 
 
 def rows(ragged: Ragged) -> list[list[int]]:
@@ -64,6 +65,14 @@ def test_encoding_round_trip_with_tags(bitext: Bitext, vocabulary: Vocabulary) -
     assert rows(pair.target)[0][0] == vocabulary.processor.piece_to_id("<2deu>")
     assert vocabulary.decode([first[1:]]) == [bitext.source[0]]
     assert vocabulary.decode([row[1:] for row in rows(pair.target)]) == bitext.target
+
+
+def test_a_tag_within_text_is_refused(vocabulary: Vocabulary) -> None:
+    """It would ask for a language, as the tag in front does."""
+    for sides in (["a", "b <2deu> c"], ["d", "e"]), (["d", "e"], ["a", "b <2deu> c"]):
+        bitext = Bitext(pair="eng-deu", source=sides[0], target=sides[1])
+        with pytest.raises(InputError, match="eng-deu: the sentence 'b <2deu> c' holds .*<2deu>"):
+            encode(bitext, vocabulary, "none")
 
 
 def test_the_cache_returns_what_was_encoded_and_knows_the_tags(

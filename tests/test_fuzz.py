@@ -1,13 +1,19 @@
 """Damaged files: whatever is wrong with one, it is told as a mistake of the input, or it is read.
 
-Each case changes a well-formed file in one to three places. 240 cases run with the other tests, and
-3,000 with ``pytest tests/test_fuzz.py -m nightly``.
+Each case changes a well-formed file in one to three places. 400 cases run with the other tests, and
+5,000 with ``pytest tests/test_fuzz.py -m nightly``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import csv
+import gzip
+import io
 import json
+import lzma
+import tarfile
 import warnings
 import zlib
 from pathlib import Path
@@ -16,6 +22,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from hf_models import write_model
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
@@ -23,8 +30,10 @@ from safetensors.torch import save_file
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from test_results import content
 
+from mnmt_repro import repository
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.adopting import adopt_vocabulary
+from mnmt_repro.corpora.textfile import read_lines
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.schema import parse_claims
@@ -34,7 +43,7 @@ from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
 
 ROOT = Path(__file__).resolve().parents[1]
-CASES = {"": 240, "nightly": 3000}
+CASES = {"": 400, "nightly": 5000}
 JUNK = [
     None, True, -1, 0, 1, 3, 10**400, -(10**20), 2**63, 0.5, -0.0, 1e308, float("inf"),
     float("nan"), "", "x", "1e3", "\x00", "eng-deu", [], {}, [1], ["a", "b"], [[1]], {"a": 1},
@@ -168,6 +177,113 @@ class Grids(Damage):
         Grid.read(self.put("grid.yml", as_yaml(value)))
 
 
+class Sweeps(Grids):
+    """The same by the command line."""
+
+    def read(self, value: Any) -> None:
+        command(["sweep", str(self.put("grid.yml", as_yaml(value))), "--dry-run"])
+
+
+class Tables(Damage):
+    """A table of losses, by its cells."""
+
+    def whole(self) -> Any:
+        losses = [["n", "p", "pair", "loss"]]
+        for n in (1000, 3000, 10_000, 30_000):
+            losses += [[n, 1, pair, round(1 + 50 * n**-0.4, 4)] for pair in ("a-b", "a-c")]
+        return losses
+
+    def read(self, value: Any) -> None:
+        rows = [row if isinstance(row, list) else [row] for row in value]
+        text = "\n".join(",".join(map(str, row)) for row in rows)
+        command(["fit", str(self.put("losses.csv", text))])
+
+
+class Labels(Tables):
+    """Names of columns and of a pair, which change no number."""
+
+    def whole(self) -> Any:
+        return {"column": "", "pair": ""}
+
+    def read(self, value: Any) -> None:
+        column, pair = (str(value.get(key, "x")) for key in ("column", "pair"))
+        rows = [[n, p, pair, loss, 0] for n, p, _, loss in super().whole()[1::2]]
+        table = io.StringIO()
+        csv.writer(table).writerows([["n", "p", "pair", "loss", column], *rows])
+        shown = command(["fit", str(self.put("losses.csv", table.getvalue())), "--json"])
+        assert json.loads(shown)[0]["params"]["alpha"] == pytest.approx(0.4, 0.01)
+
+
+class Folders(Damage):
+    """The JSON files of a Hugging Face model's folder."""
+
+    JSON = ("config.json", "tokenizer.json", "tokenizer_config.json")
+    NONE = ("special_tokens_map.json", "added_tokens.json")
+
+    def whole(self) -> Any:
+        write_model(self.folder / "m", "nllb", again=True)
+        folder = self.folder / "m"
+        parsed = {name: json.loads((folder / name).read_text("utf-8")) for name in self.JSON}
+        return parsed | {name: {"<mask>": 94} if "added" in name else {} for name in self.NONE}
+
+    def read(self, value: Any) -> None:
+        for name in (*self.JSON, *self.NONE):
+            (self.folder / "m" / name).unlink(missing_ok=True)
+            if name in value:
+                self.put(f"m/{name}", json.dumps(value[name]))
+        load_trained(self.folder / "m")
+
+
+class Archives(Damage):
+    """Text in gzip and xz, and the archive of a wheel: what is read is what was packed."""
+
+    LINES = [f"line {n} of {n * n}" for n in range(99)]
+
+    def whole(self) -> Any:
+        return [0] * 40
+
+    def read(self, value: Any) -> None:
+        seed = zlib.crc32(repr(value).encode())
+        rng, kind = np.random.default_rng(seed), ("gz", "xz", "tar.xz")[seed % 3]
+        text = "\n".join(self.LINES).encode()
+        if kind == "tar.xz":
+            tar = io.BytesIO()
+            with tarfile.open(fileobj=tar, mode="w") as file:
+                member = tarfile.TarInfo("a.txt")
+                member.size = len(text)
+                file.addfile(member, io.BytesIO(text))
+            text = tar.getvalue()
+        packed = bytearray((gzip if kind == "gz" else lzma).compress(text))
+        for at in rng.integers(0, len(packed), 1 + seed % 4):
+            packed[at] = int(rng.integers(256))
+        del packed[rng.integers(0, 2 * len(packed)) :]
+        path = self.folder / f"a.{kind}"
+        path.write_bytes(packed)
+        if kind != "tar.xz":
+            assert read_lines(path) == self.LINES
+            return
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(repository, "ARCHIVE", path)
+            patch.setenv("MNMT_REPRO_CACHE", str(self.folder))
+            try:
+                root = repository._root()
+            except SystemExit as error:
+                raise InputError(error) from error
+        assert (root / "a.txt").read_text().splitlines() == self.LINES
+
+
+def command(arguments: list[str]) -> str:
+    """What a command prints; `InputError` where it ends with 2 and one line on standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(arguments)
+    if status == 2:
+        (line,) = (each for each in err.getvalue().splitlines() if ": note: " not in each)
+        raise InputError(line.removeprefix("mnmt-repro: "))
+    assert status in (0, 1)
+    return out.getvalue()
+
+
 class Vocabularies(Damage):
     """A SentencePiece model, by its bytes and by its table of characters."""
 
@@ -197,7 +313,9 @@ class Vocabularies(Damage):
         assert len(found.encode(["the file"]).flat) >= 0
 
 
-KINDS = (Runs, Checkpoints, Rows, Claims, Grids, Vocabularies)
+KINDS = (
+    Runs, Checkpoints, Rows, Claims, Grids, Vocabularies, Sweeps, Tables, Labels, Folders, Archives,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -94,6 +94,9 @@ def test_settings_that_would_be_ignored_are_named(copy: Copy) -> None:
     folder = copy("t5")
     change(folder / "config.json", lambda it: it.update(quantization_config={"bits": 8}))
     refused(folder, "config.json", "'quantization_config'", "float32")
+    nllb = copy("nllb")  # whose tag of the source then stands behind the sentence
+    change(nllb / SETTINGS, lambda it: it.update(legacy_behaviour=True))
+    refused(nllb, "tokenizer_config.json", "'legacy_behaviour'")
     change(folder / "adapter_config.json", lambda it: it.update(peft_type="LORA"))
     refused(folder, "adapter_config.json", "merge_and_unload")
 

@@ -15,6 +15,8 @@ import pytest
 import small_book
 import yaml
 from small_book import ROOT, notebook, write_source
+from test_results import content as stored_run
+from test_results import write as store_run
 
 from mnmt_repro import disk_cache
 from mnmt_repro.errors import InputError
@@ -220,7 +222,7 @@ def test_a_warning_of_the_typesetting_fails_the_build(tmp_path: Path) -> None:
 def test_a_resource_of_another_host_fails_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def typeset(source: Path, toc: Path, output: Path, *_: Any, strict: bool) -> None:
+    def typeset(source: Path, toc: Path, output: Path, *_: Any, **given: bool) -> None:
         page = output / "_build" / "html" / "book" / "first.html"
         page.parent.mkdir(parents=True)
         page.write_text('<img src="https://example.org/a.png" alt="far away">', encoding="utf-8")
@@ -311,6 +313,36 @@ def test_a_page_is_executed_for_other_values_and_settings(
     assert executions() == ["first", "second"]
 
 
+def test_a_page_is_not_executed_for_rows_that_it_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "store"
+    store_run(store, stored_run("run-a"))
+    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(store))
+    load = "from mnmt_repro import results\n\nprint(len(results.load(seed={})), '{}')"
+    file = f"open({str(store / 'webtech' / 'run-a.json')!r}).close()"
+    source = write_source(
+        tmp_path / "s",
+        one=notebook(load.format(1, "of one")),
+        two=notebook(load.format([2], "of two")),
+        none=notebook("print(3)"),
+        file=notebook(file),
+    )
+    pages = [Path(f"book/{name}.ipynb") for name in ("one", "two", "none", "file")]
+
+    def executed_now() -> str:
+        executed.executed_pages(source, tmp_path / "executed", pages, parameters={}, jobs=2)
+        return capsys.readouterr().err.splitlines()[-1]
+
+    assert executed_now() == "4 pages executed, 0 unchanged"
+    store_run(store, stored_run("run-b", seed=2))
+    assert executed_now() == "2 pages executed, 2 unchanged"  # that of seed 2, and of the file
+    assert executed_now() == "0 pages executed, 4 unchanged"
+    shown = executed.executed_pages(source, tmp_path / "executed", pages, parameters={})
+    lines = [shown[page].cells[-1].outputs[0]["text"] for page in pages[:2]]
+    assert lines == ["2 of one\n", "2 of two\n"]
+
+
 def test_an_unchanged_book_is_not_built_again(
     first_page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,18 +354,47 @@ def test_an_unchanged_book_is_not_built_again(
         return iter(())
 
     monkeypatch.setattr(executed, "execute_pages", nothing)
-    monkeypatch.setattr(book, "_typeset", lambda *paths, strict: typeset.append(paths[0]))
+    monkeypatch.setattr(book, "_typeset", lambda *paths, **given: typeset.append(paths[0]))
     assert build_book(source, parameters={"scale": 2}) == first_page
     assert not typeset and first_page.stat().st_mtime_ns == before
-    for path in (source / "book" / "first.md", source / "_config.yml"):
-        text = path.read_text(encoding="utf-8")
-        html = shutil.copytree(first_page.parents[1], source / "copy")
-        path.write_text(text + "\n\n# changed\n", encoding="utf-8")
-        with pytest.raises(FileNotFoundError):  # the HTML is not there
-            build_book(source, parameters={"scale": 2})
-        path.write_text(text, encoding="utf-8")
-        html.rename(first_page.parents[1])
-    assert typeset == [source, source]
+    path = source / "_config.yml"
+    text = path.read_text(encoding="utf-8")
+    html = shutil.copytree(first_page.parents[1], source / "copy")
+    path.write_text(text + "\n\n# changed\n", encoding="utf-8")
+    with pytest.raises(FileNotFoundError):  # the HTML is not there
+        build_book(source, parameters={"scale": 2})
+    path.write_text(text, encoding="utf-8")
+    html.rename(first_page.parents[1])
+    assert typeset == [source]
+
+
+def test_an_edited_page_is_written_and_others_with_it_only_where_they_show_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def second(markdown: str) -> nbformat.NotebookNode:
+        return notebook("print(6 * 7)", markdown=markdown)
+
+    source = write_source(
+        tmp_path / "s",
+        first="# First\n\nSee [](second.ipynb).\n",
+        second=second("# Second\n\nOld words."),
+        third="# Third\n\n{cite:t}`fernandes-2023`\n\n```{bibliography}\n```\n",
+    )
+    html = build_book(source, jobs=1).parent
+    assert "1 pages executed" in capfd.readouterr().err
+    before = {path.stem: path.stat().st_mtime_ns for path in html.iterdir()}
+    write(source / "book" / "second.ipynb", second("# Second\n\nNew words."))
+    build_book(source, jobs=1)
+    assert "0 pages executed" in capfd.readouterr().err
+    text = (html / "second.html").read_text(encoding="utf-8")
+    assert "New words." in text and "Old words." not in text and "42" in text
+    changed = {each.stem for each in html.iterdir() if each.stat().st_mtime_ns != before[each.stem]}
+    assert "second" in changed and "third" not in changed  # the first holds the contents
+    write(source / "book" / "second.ipynb", second("# Renamed\n\nNew words."))
+    build_book(source, jobs=1)
+    for name in ("first", "third"):  # a link, and the table of contents
+        text = (html / f"{name}.html").read_text(encoding="utf-8")
+        assert "Renamed" in text and "Second" not in text
 
 
 def test_some_pages_are_built_beside_the_book(first_page: Path) -> None:

@@ -237,6 +237,27 @@ for other in itertools.cycle(others):
 """
 
 
+def save_ones(path: str) -> None:
+    """A checkpoint whose weights are all one, with odd characters in its metadata."""
+    model = Transformer(t5())
+    for parameter in model.parameters():
+        torch.nn.init.ones_(parameter)
+    save_checkpoint(Path(path), model, Progress(), identity='a "b" \\ \n\x01\x7f é\u2028')
+
+
+def test_equal_checkpoints_have_equal_bytes(tmp_path: Path) -> None:
+    paths = [tmp_path / str(i) for i in range(9)]
+    for path in paths[1:]:
+        save_ones(str(path))
+    other = multiprocessing.get_context("spawn").Process(target=save_ones, args=(str(paths[0]),))
+    other.start()
+    other.join()
+    assert len({path.read_bytes() for path in paths}) == 1
+    with safe_open(str(paths[0]), framework="pt") as file:
+        assert file.metadata()["identity"] == 'a "b" \\ \n\x01\x7f é\u2028'
+    assert all((weight == 1).all() for weight in load_checkpoint(paths[0]).weights.values())
+
+
 READERS = {
     "checkpoint": lambda path: load_checkpoint(path).weights,
     "folder": lambda path: Mapped(path.parent),

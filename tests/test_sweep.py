@@ -32,6 +32,7 @@ from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
     ExecutorName,
+    HandedOver,
     InThisProcess,
     executor_of,
     process_pool,
@@ -63,6 +64,24 @@ def sweep_into(
 
 def stored(store: Path) -> set[str]:
     return {content["run"]["run_id"] for content in results.load_runs(store)}
+
+
+def test_an_interruption_cancels_what_may_never_begin() -> None:
+    """Such as a job in the queue of a cluster."""
+
+    class Pending(threading.Event):
+        def result(self) -> None:
+            assert self.wait(60)
+
+        cancel = threading.Event.set
+
+    task = Pending()
+    with pytest.raises(KeyboardInterrupt), HandedOver(1, lambda *_: task) as executor:
+        future = executor.submit(print)
+        while not executor.tasks:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    assert task.is_set() and future.result() is None
 
 
 def test_two_workers_a_failing_run_a_killed_worker_and_a_second_call(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import json
 import os
@@ -372,6 +373,41 @@ def test_a_model_that_memory_cannot_hold_is_refused_before_it_is_made(capsys, mo
     command = [*SMALL, "--steps", "2", "--batch-tokens", "4096", "--out", "run"]
     fails(command, capsys, "training takes some", "cpu has", "use --accumulate")
     assert main([*command, "--accumulate", "16"]) == 0
+
+
+def path_of(folder: str) -> bool:
+    """Whether a run is compiled, by its `run.json`."""
+    about = json.loads(Path(folder, "run.json").read_text(encoding="utf-8"))
+    return bool(about["training"].get("compile", False))
+
+
+def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatch) -> None:
+    monkeypatch.setattr("mnmt_repro.training.compiled.can_compile", lambda device: True)
+    monkeypatch.setattr(train_module, "COMPILE_PAYS", {8: 1000})
+    trained: list[bool] = []
+    real = loop.train
+
+    def train(*args: object, **given: object) -> object:  # the same run, never compiled
+        trained.append(args[1].compile)  # type: ignore[attr-defined]
+        plain = dataclasses.replace(args[1], compile=False)  # type: ignore[type-var]
+        return real(*args[:1], plain, *args[2:], **given)
+
+    monkeypatch.setattr("mnmt_repro.runs.execute.train", train)
+    few, many = (["--target-tokens", n] for n in ("600", "1200"))
+    assert main([*SMALL, *few, "--out", "begun"]) == 0
+    assert "not compiled: compiling pays from 1,000 target tokens" in capsys.readouterr().err
+    assert main([*SMALL, *many, "--out", "begun"]) == 0  # the choice is kept
+    assert main([*SMALL, *many, "--out", "fast"]) == 0
+    assert "training is compiled, which pays from 1,000" in capsys.readouterr().err
+    assert main([*SMALL, *many, "--out", "fast"]) == 0
+    assert main([*SMALL, *many, "--exact", "--out", "exact"]) == 0
+    assert trained == [False, False, True, True, False]
+    assert [path_of(name) for name in ("begun", "fast", "exact")] == [False, True, False]
+    assert main([*SMALL, "--config", "fast", "--out", "like"]) == 0 and path_of("like")
+    assert main([*SMALL, "--config", "fast", "--exact", "--out", "un"]) == 0 and not path_of("un")
+    capsys.readouterr()
+    for more in (["--compile"], ["--precision", "bfloat16"]):
+        fails([*SMALL, *few, "--exact", *more], capsys, "--exact: ", more[0])
 
 
 def test_without_a_compiler_training_is_plain_and_says_so(capsys, monkeypatch) -> None:

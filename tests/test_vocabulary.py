@@ -43,6 +43,12 @@ def test_what_was_never_seen_survives_as_bytes(vocabulary: Vocabulary) -> None:
     assert ["<0xE7>", "<0x8C>", "<0xAB>"] in [pieces[i : i + 3] for i in range(len(pieces))]
 
 
+def test_a_translation_is_one_line_whatever_bytes_a_model_gives(vocabulary: Vocabulary) -> None:
+    breaks = [vocabulary.processor.piece_to_id(f"<0x{byte:02X}>") for byte in b"\0\n\r"]
+    (text,) = vocabulary.decode([[*breaks, vocabulary.processor.piece_to_id("<0x41>")]])
+    assert text == "   A"
+
+
 def test_the_same_input_gives_the_same_model(vocabulary: Vocabulary) -> None:
     again = train_vocabulary(VocabularyConfig(pieces=330, languages=("zho", "eng", "deu")), TEXT)
     assert again.model == vocabulary.model
@@ -92,7 +98,7 @@ def test_files_that_are_no_vocabulary_are_refused(tmp_path, vocabulary: Vocabula
     with pytest.raises(InputError, match=r"own\.model is not a SentencePiece model"):
         Vocabulary.load(path)
     path.write_bytes(b"")
-    with pytest.raises(InputError, match=r"own\.model"):
+    with pytest.raises(InputError, match=r"own\.model is empty"):
         Vocabulary.load(path)
     with pytest.raises(InputError, match=r"cannot read the vocabulary .*absent\.model"):
         Vocabulary.load(tmp_path / "absent.model")

@@ -115,12 +115,13 @@ def main(
     except RecursionError:
         tell("what was given is nested too deeply, or contains itself; write it without")
         return 2
-    except MemoryError:
-        tell(f"there is not enough memory; give smaller numbers or less text{then}")
-        return 1
-    except ModuleNotFoundError as error:
+    except (MemoryError, ImportError) as error:
+        # A library that does not fit into memory ("failed to map segment") is no missing one.
+        if isinstance(error, MemoryError) or "map segment" in str(error):
+            tell(f"there is not enough memory; give smaller numbers or less text{then}")
+            return 1
         missing = (error.name or "").partition(".")[0]
-        if missing not in TRAIN_TIER:
+        if missing not in TRAIN_TIER or not isinstance(error, ModuleNotFoundError):
             raise
         how = "pip install 'WHEEL[train]', with the file of the wheel"
         if not ARCHIVE.is_file():

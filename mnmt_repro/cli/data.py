@@ -208,9 +208,8 @@ def act_extend(options: ExtendOptions) -> int:
     new = [line for language in learnt for line in texts[language]]
     others = {name: lines for name, lines in texts.items() if name not in learnt}
     kept = [line for lines in others.values() for line in lines]
-    settings: dict[str, Any] = {"min_count": options.min_count}
-    settings["keep"] = kept if options.keep_old else ()
-    extend = partial(extend_vocabulary, old, tagless, new, **settings)
+    keep: Sequence[str] = kept if options.keep_old else ()
+    extend = partial(extend_vocabulary, old, tagless, new, min_count=options.min_count, keep=keep)
     if options.new_pieces is not None:
         made = extend(options.new_pieces)
     else:

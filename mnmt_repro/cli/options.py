@@ -320,9 +320,10 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     try:
         lines = io.StringIO(text)
         first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
+        separator = max(",;\t", key=header.count)
         cells = pd.read_csv(
             io.StringIO(text),
-            sep=max(",;\t", key=header.count),
+            sep=separator,
             header=None,
             dtype=str,
             keep_default_na=False,
@@ -337,6 +338,10 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
         ) from error
     except ValueError as error:
         raise InputError(f"{path}: is no table with a header line: {error}") from error
+    last = text.rpartition("\n")[2]
+    if last.strip() and '"' not in header and last.count(separator) < header.count(separator):
+        line = text.count("\n") + 1
+        raise InputError(f"{path} line {line}: the file ends within a row; copy it again")
     cells = cells.fillna("").apply(lambda column: column.str.strip())
     names = cells.iloc[0].tolist()
     if double := [name for name in names if name and names.count(name) > 1]:

@@ -25,7 +25,7 @@ from mnmt_repro.corpora.encoding import resolve_tags
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.runs.spec import OWN, Own, RunSpec
 from mnmt_repro.runs.training_text import TextSource, TrainingText
-from mnmt_repro.training.config import LAST
+from mnmt_repro.training.config import COMPILE_PAYS, LAST
 
 EXAMPLES = (
     "mnmt-repro train",
@@ -61,6 +61,45 @@ def _compilable(options: TrainOptions) -> TrainOptions:
         return options
     note("--compile needs a C++ compiler, and there is none: training is not compiled")
     return replace(options, training=replace(options.training, compile=False))
+
+
+def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, ...]]:
+    """The run as it was begun, or else compiled where `COMPILE_PAYS` says so; and lines on why.
+
+    Options may settle the path; the table is of one process with one thread.
+    """
+    from mnmt_repro.runs.trained import RUN, read_about
+    from mnmt_repro.training.compiled import can_compile
+
+    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1 and options.threads == 1
+    settled = options.exact or options.config is not None or options.training.compile
+    other = options.device != "cpu" or options.shard or options.recompute
+    if settled or other or not alone:
+        return spec, ()
+    compiled = replace(spec, training=replace(spec.training, compile=True))
+    for folder in (_folder(options, spec), _folder(options, compiled)):
+        if (folder / RUN).exists():
+            return compiled if read_about(folder)["training"].get("compile") else spec, ()
+    width, tokens = spec.model.d_model, spec.training.planned_tokens
+    pays = next((pays for most, pays in COMPILE_PAYS.items() if width <= most), None)
+    if pays is None:
+        why = f"whether compiling pays at width {width} has not been measured"
+    elif tokens < pays:
+        why = f"compiling pays from {pays:,} target tokens at width {width}"
+    elif can_compile(options.device):
+        why = f"compiled, which pays from {pays:,} target tokens at width {width}; see --exact"
+        return compiled, (f"training is {why}",)
+    else:
+        why = "there is no C++ compiler"
+    return spec, (f"training is not compiled: {why}",)
+
+
+def _folder(options: TrainOptions, spec: RunSpec) -> Path:
+    """Of the run; by default named by its settings."""
+    from mnmt_repro.runs.folder import shape_name
+
+    name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
+    return options.out or Path("runs") / name
 
 
 def _declare(
@@ -112,7 +151,7 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
 
     from mnmt_repro.runs.data import load_run_data, make_vocabulary
     from mnmt_repro.runs.execute import execute
-    from mnmt_repro.runs.folder import find_run, shape_name, take_run
+    from mnmt_repro.runs.folder import find_run, take_run
     from mnmt_repro.runs.trained import VOCABULARY, read_vocabulary
     from mnmt_repro.training.checkpoint import read_progress
     from mnmt_repro.training.distributed import processes
@@ -128,9 +167,8 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
     else:  # mistakes in the options come before those in the text
         model = model_config(options, source.vocabulary_size)
     text = source.read()
-    spec = _declare(options, source, text, model, upgraded)
-    name = f"{spec.corpus}-{shape_name(spec.model)}-{spec.identity[:6]}"
-    folder = options.out or Path("runs") / name
+    spec, path = _on_path(_declare(options, source, text, model, upgraded), options)
+    folder = _folder(options, spec)
     store = options.results or folder.parent / "results"
     check_folder(folder, "--out")
     check_folder(store, "--results")
@@ -152,6 +190,7 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
             tell(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, held)
+            tell(*path)
             if upgraded is not None and known is None:  # they are not those of the old run
                 tell("weights: " + ", ".join(f"{pair} {p:.3g}" for pair, p in spec.mixture.items))
     torch.set_num_threads(options.threads)

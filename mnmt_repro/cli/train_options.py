@@ -111,6 +111,10 @@ class TrainOptions:
             },
         }
     )
+    exact: bool = setting(
+        "train as stored runs were: in float32, never compiled, so that they repeat bit for bit",
+        False,
+    )
     out: Path | None = setting(
         "folder of the run, where it also goes on (default: below runs/, named by its settings)",
         group="run",
@@ -158,6 +162,8 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
         values |= dict.fromkeys(BUDGET)
     elif not (values.get("steps") or values.get("target_tokens")):
         values["target_tokens"] = FIRST_BUDGET
+    if options.exact:
+        values |= {"compile": False, "precision": "float32"}
     before = values.get("optimiser", "adafactor")
     optimiser = options.optimiser or before
     if optimiser != before or "learning_rate" not in values:
@@ -199,10 +205,14 @@ def read_options(parsed: argparse.Namespace) -> TrainOptions:
                     "make another upgrade"
                 )
     try:
-        return read_fields(parsed, TrainOptions, conlang=vars(parsed).get("conlang"))
+        options = read_fields(parsed, TrainOptions, conlang=vars(parsed).get("conlang"))
     except InputError as error:
         names = (each.name for each in dataclasses.fields(TrainingConfig))
         raise _as_options(error, names) from error
+    for name in ("compile", "precision"):
+        if options.exact and getattr(options.training, name) not in (False, "float32"):
+            raise InputError(f"--exact: stored runs were trained without; leave out --{name}")
+    return options
 
 
 def model_config(options: TrainOptions, vocab_size: int) -> ModelConfig:

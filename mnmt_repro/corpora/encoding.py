@@ -60,12 +60,22 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
     Raises
     ------
     InputError
-        When a tag is needed that the vocabulary does not have.
+        When a tag is needed that the vocabulary does not have, or a sentence holds a tag.
     """
     source_tag, target_tag = tag_ids(vocabulary, bitext.pair, tags)
+    sides = [vocabulary.encode(side) for side in (bitext.source, bitext.target)]
+    known = {vocabulary.tag(language): tag(language) for language in vocabulary.languages}
+    for rows, side in zip(sides, (bitext.source, bitext.target), strict=True):
+        held = np.isin(rows.flat, list(known))
+        if held.any():  # it would ask for that language, wherever it stands
+            row = int(np.searchsorted(rows.offsets, held.argmax(), "right")) - 1
+            raise InputError(
+                f"{bitext.origin or bitext.pair}: the sentence {side[row][:60]!r} holds the "
+                f"language tag {known[rows.flat[held.argmax()]]}; remove it, as the program adds "
+                "all tags"
+            )
     return frame(
-        vocabulary.encode(bitext.source),
-        vocabulary.encode(bitext.target),
+        *sides,
         tags=tags,
         source_tag=source_tag,
         target_tag=target_tag,

@@ -31,6 +31,7 @@ SETTINGS = {
 }
 """SentencePiece's settings of the special pieces."""
 BYTES = 256
+_NO_PART_OF_A_LINE = dict.fromkeys(map(ord, "\0\n\r"), " ")
 
 
 def check_codes(languages: Iterable[str], known: Iterable[str] = ()) -> None:
@@ -112,6 +113,8 @@ class Vocabulary:
         """
         try:
             vocabulary = cls(Path(path).read_bytes())
+            if not vocabulary.model:  # of which SentencePiece writes to standard error
+                raise InputError(f"{path} is empty; put a whole copy there")
             special = tuple(vocabulary.processor.id_to_piece(i) for i in range(len(SPECIAL)))
             borrowed = special[:BOS] == SPECIAL[:BOS] and vocabulary.start < BOS
         except OSError as error:
@@ -196,9 +199,13 @@ class Vocabulary:
         return Ragged.of(self.processor.encode(list(sentences), out_type=int))
 
     def decode(self, ids: Iterable[Sequence[int]]) -> list[str]:
-        """Text of each list of ids; special pieces and tags are left out."""
+        """A line of text for each list of ids; special pieces and tags are left out.
+
+        Bytes that are no part of a line (NUL and line breaks) become spaces.
+        """
         silent = {EOS, *self.never}
-        return self.processor.decode([[int(i) for i in row if i not in silent] for row in ids])
+        texts = self.processor.decode([[int(i) for i in row if i not in silent] for row in ids])
+        return [text.translate(_NO_PART_OF_A_LINE) for text in texts]
 
     def save(self, path: Path | str) -> None:
         """Write the `.model` file, whole or not at all.

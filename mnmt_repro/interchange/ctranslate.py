@@ -79,6 +79,7 @@ def write_ct2(
     InputError
         As `write_hf`, and when CTranslate2 or `transformers` is not installed.
     """
+    str(out.absolute()).encode()  # the converter takes names in UTF-8 only, and ends in its own way
     convert = _converter()
     with (
         new_folder(out) as folder,

@@ -194,6 +194,7 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     tagged = any(each.piece.startswith("<2") for each in pieces)
     published: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
     tags: Tags = config.get(TAGS_FIELD, Tags, published)
+    files.fields(TOKENIZER_CONFIG).require("legacy_behaviour", False, False)
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:

@@ -16,6 +16,8 @@ Direction = Literal["min", "max"]
 Errors = Literal["absolute", "relative"]
 OF_ONE = ("pair", "tier", "cohort", "test_set", "domain", "metric")
 """Columns of which a law reads one value only."""
+WIDEST = 1e12
+"""Largest value over the smallest one; beyond that, powers of both do not fit into one sum."""
 
 
 def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
@@ -32,6 +34,11 @@ def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
     if positive and (array <= 0).any():
         row = int(np.flatnonzero(array <= 0)[0])
         raise InputError(f"{name}: row {row} is {array[row]:g}, and must be above zero")
+    if positive and array.max() > WIDEST * array.min():
+        raise InputError(
+            f"{name}: from {array.min():g} in row {array.argmin()} to {array.max():g} in row "
+            f"{array.argmax()}; are both in one unit?"
+        )
     return array
 
 

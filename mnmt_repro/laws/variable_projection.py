@@ -9,7 +9,8 @@ One group is the power law (Eq. 3 and 6); a group for each mixture weight is the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +34,10 @@ _BATCH = 2**16
 
 @dataclass(frozen=True, kw_only=True)
 class _Problem:
-    log_x: Array  # (m,) or (B, m)
+    log_x: Array  # (m,)
     membership: Array  # (m, G) one-hot
-    weights: Array  # (m,) or (B, m)
+    weights: Array  # (m,)
     lower: float
-
-    def of(self, rows: NDArray[np.intp] | slice) -> _Problem:
-        """The problem of some rows of the batch."""
-        own = {k: v[rows] for k in ("log_x", "weights") if (v := getattr(self, k)).ndim == 2}
-        return replace(self, **own) if own else self
 
     def solve(self, alpha: Array, y: Array) -> tuple[Array, Array, Array, Array]:
         """Best multipliers and constant at each exponent.
@@ -57,9 +53,36 @@ class _Problem:
         """
         z = np.exp(-alpha[:, None] * self.log_x)
         wz = z * self.weights
-        each = np.atleast_2d(self.weights)
-        s, t, w = (wz * z) @ self.membership, wz @ self.membership, each.sum(1)
-        zy, v = self._gather(wz, y), self._gather(each, y).sum(1)
+        s, t, zy = (wz * z) @ self.membership, wz @ self.membership, self._gather(wz, y)
+        beta, l_inf = self._linear(s, t, zy, y @ self.weights)
+        residual = y - (beta @ self.membership.T) * z - l_inf[:, None]
+        rss = residual**2 @ self.weights
+        # The multipliers and the constant are at their best, so that their own change with alpha
+        # adds nothing: the derivative is the one at fixed beta and l_inf.
+        gradient = 2.0 * _dot(beta, self._gather(wz * self.log_x, residual))
+        return beta, l_inf, rss, gradient
+
+    def scan(self, alphas: Array, y: Array) -> Array:
+        """Rss (K, B) at each of some exponents, from sums over rows: fast, and rounded more.
+
+        It serves to bracket an exponent.
+        """
+        w, v, squares = self.weights.sum(), y @ self.weights, y**2 @ self.weights
+        rss = np.empty((len(alphas), len(y)))
+        for k, z in enumerate(np.exp(-alphas[:, None] * self.log_x)):
+            wz = (z * self.weights)[:, None] * self.membership
+            s, t, zy = (z @ wz)[None], wz.sum(0)[None], y @ wz
+            beta, l_inf = self._linear(s, t, zy, v)
+            explained = _dot(beta, 2.0 * (zy - l_inf[:, None] * t) - beta * s)
+            rss[k] = squares - explained - l_inf * (2.0 * v - l_inf * w)
+        return rss
+
+    def _linear(self, s: Array, t: Array, zy: Array, v: Array) -> tuple[Array, Array]:
+        """Best multipliers (B, G) and constant (B,) from sums over rows.
+
+        The sums are those of weight * z**2, weight * z and weight * z * y over each group's rows,
+        (1 or B, G), and of weight * y over all rows, (B,).
+        """
         ratio = t / s
         t_part, zy_part = t * ratio, zy * ratio
         active = np.ones(np.broadcast_shapes(zy.shape, s.shape))
@@ -68,7 +91,7 @@ class _Problem:
         for _ in range(self.membership.shape[1] + 1):
             # Zero where the powers of each group are all alike: any l_inf then fits as well, and
             # the division gives none. The lowest is taken.
-            slope = w - _dot(active, t_part)
+            slope = self.weights.sum() - _dot(active, t_part)
             with np.errstate(divide="ignore", invalid="ignore"):
                 l_inf = (v - _dot(active, zy_part)) / slope
             l_inf = np.where(np.isfinite(l_inf), np.maximum(l_inf, self.lower), self.lower)
@@ -76,25 +99,11 @@ class _Problem:
             if np.array_equal(now := raw > 0, active):
                 break
             active = now.astype(float)
-        beta = np.maximum(raw, 0.0)
-        residual = y - self._spread(beta, z) - l_inf[:, None]
-        rss = self._gather(each, residual**2).sum(1)
-        # The multipliers and the constant are at their best, so that their own change with alpha
-        # adds nothing: the derivative is the one at fixed beta and l_inf.
-        gradient = 2.0 * _dot(beta, self._gather(wz * self.log_x, residual))
-        return beta, l_inf, rss, gradient
+        return np.maximum(raw, 0.0), l_inf
 
     def _gather(self, factor: Array, values: Array) -> Array:
-        """Sum of ``factor * values`` over each group's rows: (1 or B, m) and (B, m) to (B, G)."""
-        if len(factor) == 1:  # one matrix product; an array of all products is slow to fill
-            return values @ (factor.T * self.membership)
+        """Sum of ``factor * values`` over each group's rows: (B, m) and (1 or B, m) to (B, G)."""
         return (factor * values) @ self.membership
-
-    def _spread(self, beta: Array, z: Array) -> Array:
-        """Each row's multiplier times its power: (B, G) and (1 or B, m) to (B, m)."""
-        if len(z) == 1:
-            return beta @ (self.membership.T * z)
-        return (beta @ self.membership.T) * z
 
 
 def _dot(a: Array, b: Array) -> Array:
@@ -109,13 +118,13 @@ def project(
 
     Parameters
     ----------
-    log_x : (m,) or (B, m)
+    log_x : (m,)
         Logarithm of the size divided by the geometric mean of the sizes.
     y : (B, m)
     group : (m,) int
         Which multiplier a row uses, 0 .. G-1.
-    weights : (m,) or (B, m)
-        Weight of each squared residual; a row of weight zero is padding.
+    weights : (m,)
+        Weight of each squared residual.
     lower : float
         Least value of the constant (0 for a loss; ``-inf`` sets it free).
 
@@ -128,7 +137,7 @@ def project(
     problem = _Problem(log_x=log_x, membership=membership, weights=weights, lower=lower)
     size = max(1, _BATCH // y.shape[1])
     parts = [slice(i, i + size) for i in range(0, len(y), size)]
-    return joined([_project_part(problem.of(part), y[part]) for part in parts])
+    return joined([_project_part(problem, y[part]) for part in parts])
 
 
 def _where_level(
@@ -146,22 +155,55 @@ def _where_level(
         return np.array([brentq(slope, a, b, xtol=1e-300, rtol=_RTOL)]), np.array([True])
 
     def slopes(a: Array, rows: NDArray[np.intp]) -> Array:
-        if len(rows) == len(y):  # none has ended yet: no need to copy them
-            return problem.solve(a, y)[3]
-        return problem.of(rows).solve(a, y[rows])[3]
+        own = y if len(rows) == len(y) else y[rows]  # no copy until one has ended
+        return problem.solve(a, own)[3]
 
-    index = np.arange(len(y))
-    root = elementwise.find_root(
-        slopes, (left, right), args=(index,), maxiter=100, tolerances={"frtol": _LEVEL}
-    )
-    return root.x, root.success
+    return _roots(slopes, left, right)
+
+
+def _roots(
+    function: Callable[[Array, NDArray[np.intp]], Array], a: Array, b: Array
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Roots (B,) of a function in brackets from `a` to `b`, and where its sign changes (B,).
+
+    Chandrupatla's method (1997). `scipy.optimize.elementwise` has it too, and takes twice as long
+    as the function itself.
+
+    Parameters
+    ----------
+    function
+        Of places (b,) and their positions among the brackets (b,).
+    """
+    rows = np.arange(len(a))
+    fa, fb = function(a, rows), function(b, rows)
+    crossed = np.sign(fa) * np.sign(fb) <= 0
+    root = np.where(np.abs(fa) < np.abs(fb), a, b)
+    level = _LEVEL * np.minimum(np.abs(fa), np.abs(fb))
+    open_, t = crossed, np.full(len(a), 0.5)
+    while open_.any():
+        if not open_.all():
+            a, b, fa, fb, t, level = (each[open_] for each in (a, b, fa, fb, t, level))
+            rows = rows[open_]
+        x = a + t * (b - a)
+        fx = function(x, rows)
+        same = np.sign(fx) == np.sign(fa)
+        c, fc = np.where(same, a, b), np.where(same, fa, fb)
+        b, fb = np.where(same, b, a), np.where(same, fb, fa)
+        a, fa = x, fx
+        root[rows] = best = np.where(np.abs(fa) < np.abs(fb), a, b)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            least = _RTOL * np.abs(best) / np.abs(b - a)
+            xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+            inverse = fa / (fb - fa) * fc / (fb - fc)
+            inverse += (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        curved = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(inverse)
+        t = np.clip(np.where(curved, inverse, 0.5), least, 1 - least)
+        open_ = (np.minimum(np.abs(fa), np.abs(fb)) > level) & (least < 0.5)
+    return root, crossed
 
 
 def _project_part(problem: _Problem, y: Array) -> Minimum:
-    if len(y) == 1:  # all exponents in one call
-        rss = problem.solve(_GRID, y)[2][:, None]
-    else:
-        rss = np.stack([problem.solve(np.array([a]), y)[2] for a in _GRID])  # (K, B)
+    rss = problem.solve(_GRID, y)[2][:, None] if len(y) == 1 else problem.scan(_GRID, y)
     best = rss.argmin(0)
     left, right = _GRID[np.maximum(best - 1, 0)], _GRID[np.minimum(best + 1, len(_GRID) - 1)]
     level, crossed = _where_level(problem, y, left, right)
@@ -170,7 +212,7 @@ def _project_part(problem: _Problem, y: Array) -> Minimum:
     rest = np.flatnonzero(~crossed & ~edge)
     if len(rest):  # no change of sign in the bracket (several minima): search the value instead
         low = elementwise.find_minimum(
-            lambda a, i: problem.of(i).solve(a, y[i])[2],
+            lambda a, i: problem.solve(a, y[i])[2],
             (left[rest], alpha[rest], right[rest]),
             args=(rest,),
         )

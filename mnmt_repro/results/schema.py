@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
     StringConstraints,
+    TypeAdapter,
     ValidationError,
-    create_model,
 )
+from typing_extensions import TypedDict
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.spec import digest
@@ -95,11 +95,11 @@ CURVE_FIELDS: dict[str, Any] = {
 }
 
 
-def _distinct(rows: list[BaseModel], keys: Sequence[str]) -> list[BaseModel]:
+def _distinct(rows: list[dict[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
     """Refuse a row that has the keys of an earlier one."""
     seen = set()
     for i, row in enumerate(rows):
-        identity = tuple(getattr(row, name) for name in keys)
+        identity = tuple(row[name] for name in keys)
         if identity in seen:
             raise ValueError(f"[{i}] repeats {', '.join(filter(None, identity))}")
         seen.add(identity)
@@ -107,10 +107,17 @@ def _distinct(rows: list[BaseModel], keys: Sequence[str]) -> list[BaseModel]:
 
 
 def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None) -> Any:
-    """A model that takes these fields and no other, without converting types."""
-    kinds: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
-    kinds |= {name: (kind, None) for name, kind in (optional or {}).items()}
-    return create_model("part", __config__=ConfigDict(extra="forbid", strict=True), **kinds)
+    """A dictionary that takes these fields and no other, without converting types."""
+    kinds = {**fields, **{name: NotRequired[kind] for name, kind in (optional or {}).items()}}
+    make: Any = TypedDict  # whose fields mypy wants to see
+    part = make("part", kinds)
+    part.__pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+    return part
+
+
+def _file(fields: Mapping[str, Any]) -> TypeAdapter[Any]:
+    """What reads and checks a file of these parts."""
+    return TypeAdapter(_model({"schema": Literal[SCHEMA], **fields}))
 
 
 def _rows(row: Any, *keys: str, least: int = 0) -> Any:
@@ -120,7 +127,7 @@ def _rows(row: Any, *keys: str, least: int = 0) -> Any:
 
 
 _KEYS = ("pair", "test_set", "domain")
-_RUN = _model(
+_RUN = _file(
     {
         "run": _model(RUN_FIELDS),
         "rows": _rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS, least=1),
@@ -151,7 +158,7 @@ _DECODING = {
 }
 _DECODED_ROW = {"pair": str, "test_set": str, "domain": str, "sentences": Count}
 _DECODINGS = {
-    scorer: _model(
+    scorer: _file(
         {
             "decoding": _model(_DECODING),
             "rows": _rows(_model(_DECODED_ROW, dict.fromkeys(metrics, Number)), *_KEYS, least=1),
@@ -161,7 +168,7 @@ _DECODINGS = {
 }
 ANALYSIS_KEYS = ("analysis", "layer", "block", "pair")
 _ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
-_ANALYSES = _model({"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
+_ANALYSES = _file({"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
 
 
 def check_run(content: Any, where: str) -> None:
@@ -179,6 +186,16 @@ def check_run(content: Any, where: str) -> None:
             f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {computed!r}; "
             "restore the file"
         )
+
+
+def parse_run(text: bytes) -> Any:
+    """The content of one file of a run, parsed and checked at once; None where a check fails."""
+    try:
+        content = _RUN.validate_json(text)
+    except ValidationError:
+        return None
+    run = content["run"]
+    return content if digest(run["config"]) == run["config_hash"] else None
 
 
 def check_decoding(content: Any, where: str) -> None:
@@ -216,10 +233,10 @@ def _check_version(content: Any, where: str) -> None:
         raise InputError(f"{where}: schema is {version!r}, this version reads {SCHEMA}")
 
 
-def _check(content: Any, model: type[BaseModel], where: str) -> None:
+def _check(content: Any, file: TypeAdapter[Any], where: str) -> None:
     _check_version(content, where)
     try:
-        model.model_validate({name: part for name, part in content.items() if name != "schema"})
+        file.validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         kind, at = first["type"], place(first["loc"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, check_run
+from mnmt_repro.results.schema import SCHEMA, check_run, parse_run
 
 
 def run_file(corpus: str, run_id: str, root: Root = None) -> Path:
@@ -57,7 +57,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         As `files.read_checked`.
     """
-    return read_checked(Path(path), check_run, _name_of)
+    return read_checked(Path(path), check_run, _name_of, parse_run)
 
 
 def _name_of(content: Mapping[str, Any]) -> str:

@@ -118,7 +118,7 @@ class Grid:
 
     The text is the user's own (`data`), a registered corpus or a conlang. All runs share one
     vocabulary, and language tags where the pairs need them. A run is the same as that of
-    ``mnmt-repro train`` with the same settings, and has the same `run_id`.
+    ``mnmt-repro train --exact`` with the same settings, and has the same `run_id`.
 
     Attributes
     ----------

@@ -33,6 +33,11 @@ def digest(value: Any, length: int = 16) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
+def _as_dict(config: ModelConfig | VocabularyConfig | ConlangConfig) -> dict[str, Any]:
+    """As `asdict`, whose copies take most of the time that thousands of hashes take."""
+    return {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Upgrade:
     """What a run begins with in place of random weights: an upgrade of another run's last ones.
@@ -106,13 +111,19 @@ class RunSpec:
         Fields that came later than the first stored runs are left out where they say nothing, so
         that those runs keep their hash.
         """
+        config: dict[str, Any] = json.loads(json.dumps(self._fields))
+        return config
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        """As `config`, with tuples in place of lists, which have the same hash."""
         fields: dict[str, Any] = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
             if field.name not in ("tier", "corpus", "kept", "upgrade", "own")
         }
         for name in ("model", "vocabulary", "conlang"):
-            fields[name] = None if fields[name] is None else asdict(fields[name])
+            fields[name] = None if fields[name] is None else _as_dict(fields[name])
         fields["training"] = self.training.settings()
         fields["mixture"] = self.mixture.weights
         if self.conlang is None:
@@ -123,13 +134,13 @@ class RunSpec:
             fields["kept"] = dict(self.kept)
         if self.upgrade is not None:
             fields["upgrade"] = {
-                "parent": self.upgrade.parent.config,
+                "parent": self.upgrade.parent._fields,
                 "config": asdict(self.upgrade.config),
                 "fisher_share": self.upgrade.fisher_share,
             }
             if self.conlang is not None:
                 fields["upgrade"]["first_sentence"] = self.first_sentence
-        return json.loads(json.dumps(fields))
+        return fields
 
     @property
     def weights(self) -> dict[str, float]:
@@ -152,13 +163,13 @@ class RunSpec:
 
     @cached_property
     def config_hash(self) -> str:
-        return digest(self.config)
+        return digest(self._fields)
 
     @cached_property
     def data_hash(self) -> str:
         """Of the text that vocabulary and model are trained on; known without reading it."""
         if self.conlang is not None:
-            return digest(asdict(self.conlang), 12)
+            return digest(_as_dict(self.conlang), 12)
         if self.own is not None and self.corpus == OWN:
             return digest(self.own.text, 12)
         return data_hash(self.corpus)

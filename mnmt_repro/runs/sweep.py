@@ -141,11 +141,25 @@ class HandedOver(ThreadPoolExecutor):
 
     def __init__(self, workers: int, hand_over: Callable[..., Any]) -> None:
         super().__init__(workers)
-        self.hand_over = hand_over  # as `submit`; what it returns has a `result`
+        self.hand_over = hand_over  # as `submit`; what it returns has `result` and `cancel`
+        self.tasks: list[Any] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args, **kwargs)``; all must be picklable."""
-        return super().submit(lambda: self.hand_over(fn, *args, **kwargs).result())
+
+        def wait_for_it() -> Any:
+            self.tasks.append(self.hand_over(fn, *args, **kwargs))
+            return self.tasks[-1].result()
+
+        return super().submit(wait_for_it)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        """Wait for all tasks; after an interruption, cancel them first: one may never begin."""
+        if error[0] is not None:
+            self.shutdown(wait=False, cancel_futures=True)
+            for task in self.tasks:
+                task.cancel()
+        return super().__exit__(*error)
 
 
 def _to_own_process(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

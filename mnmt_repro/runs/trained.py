@@ -220,14 +220,17 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
     Raises
     ------
     InputError
-        When `vocabulary.model` is not the one that the model was trained with.
+        When the pieces are not those that the model was trained with.
     """
-    if about["conlang"] is not None:
-        return SyllableVocabulary(build(ConlangConfig, about["conlang"]))
-    vocabulary = Vocabulary.load(folder / VOCABULARY)
+    if about["conlang"] is None:
+        path = folder / VOCABULARY
+        vocabulary = Vocabulary.load(path)
+    else:
+        path = folder / RUN
+        vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
     if vocabulary.hash != about["vocabulary"]:
         raise InputError(
-            f"{folder / VOCABULARY}: hash {vocabulary.hash}, but the model was trained with "
+            f"{path}: pieces of hash {vocabulary.hash}, but the model was trained with "
             f"{about['vocabulary']}; restore the file"
         )
     return vocabulary

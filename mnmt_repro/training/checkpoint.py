@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from safetensors import SafetensorError
@@ -94,14 +94,28 @@ def save_checkpoint(
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write a safetensors file, whole or not at all, without a copy of the tensors in memory.
 
+    Equal tensors and metadata give equal bytes, so that the file's SHA-256 identifies them.
+
     Raises
     ------
     OSError
         With the file's name, such as when the disk is full.
     """
     whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+
+    def write(file: BinaryIO) -> None:
+        save_file(whole, file.name, dict(metadata))
+        with open(file.name, "r+b") as written:  # the library may have replaced the file
+            length = int.from_bytes(written.read(8), "little")
+            header = json.loads(written.read(length))
+            # The library orders the tensors, and leaves the metadata in the order of a hash.
+            header["__metadata__"] = dict(sorted(metadata.items()))
+            text = json.dumps(header, ensure_ascii=False, separators=(",", ":"))
+            written.seek(8)
+            written.write(text.encode().ljust(length))
+
     try:
-        write_with(path, lambda file: save_file(whole, file.name, dict(metadata)))
+        write_with(path, write)
     except SafetensorError as error:
         raise OSError(None, str(error), str(path)) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -44,6 +44,10 @@ PEAK = {"adafactor": 0.3, "adamw": 0.005}
 USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
+
+COMPILE_PAYS = {16: 25_000_000, 40: 20_000_000, 128: 12_000_000, 256: 5_000_000}
+"""By the most width of a model: target tokens from which compiling saves more than the two minutes
+that it takes, on one processor thread (`data/benchmarks/training_step.json`)."""
 
 LATER = (
     *("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share"),
@@ -116,7 +120,8 @@ class TrainingConfig:
         1,
     )
     compile: bool = setting(
-        "compile the training step, which is then up to twice as fast and rounded otherwise. "
+        "compile the training step, which is then up to twice as fast and rounded otherwise "
+        "(default: where a table of widths and budgets says that it pays, on one thread). "
         "Compiling takes a minute or two for each size of model, and needs a C++ compiler; without "
         "one, training is not compiled",
         False,
@@ -163,8 +168,8 @@ class TrainingConfig:
         defaults = {each.name: each.default for each in fields(self)}
         return {
             name: value
-            for name, value in asdict(self).items()
-            if name not in LATER or value != defaults[name]
+            for name in defaults
+            if (value := getattr(self, name)) != defaults[name] or name not in LATER
         }
 
     def is_spent(

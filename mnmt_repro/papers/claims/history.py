@@ -7,6 +7,7 @@ ancestor of, or equal to, the commit that each of its rows names.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -108,26 +109,40 @@ class History:
         rules = as_json(set[tuple[str, str]])
         with kept_values("rules", rules, fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
-                present: set[tuple[str, str]] = set()
-                for line in git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines():
-                    entry, name = line.split("\t")
-                    blob = entry.split()[-1]
-                    if name.endswith(".yml"):
-                        present |= recall(text_digest(version, blob), partial(self._rules, blob))
+                present = recall(text_digest(version, commit), partial(self._rules_at, commit))
                 fixed = {key: fixed.get(key, commit) for key in present}
         return fixed
 
+    def _rules_at(self, commit: str) -> set[tuple[str, str]]:
+        """Claim and fingerprint of each rule of a commit."""
+        lines = git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines()
+        files = [line.split()[2] for line in lines if line.endswith(".yml")]
+        return {rule for blob in files for rule in self._rules(blob)}
+
     def _rules(self, blob: str) -> set[tuple[str, str]]:
-        """Claim and fingerprint of each rule of a file; a layout that cannot be read has none."""
+        """Those of a file; a layout that cannot be read has none."""
+        if blob in self._read:
+            return self._read[blob]
+        text = git(self.root, "cat-file", "blob", blob)
+        rules: set[tuple[str, str]] = set()
+        self._read[blob] = rules
+        if not re.search(r"schema\W+2\b", text):  # to read the YAML of an old layout takes long
+            return rules
         try:
-            claims = schema.parse_claims(git(self.root, "cat-file", "blob", blob), blob)
+            claims = schema.parse_claims(text, blob)
         except InputError:
-            return set()
-        return {
+            return rules
+        rules |= {
             (claim.id, claim.fingerprint(setting))
             for claim in claims
             for setting in claim.settings.values()
         }
+        return rules
+
+    @cached_property
+    def _read(self) -> dict[str, set[tuple[str, str]]]:
+        """Rules by file; most commits share their files with others."""
+        return {}
 
 
 @cache

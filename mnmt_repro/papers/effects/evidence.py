@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
-from pandas.util import hash_pandas_object
+from numpy.typing import NDArray
 from pydantic import ConfigDict
 
 from mnmt_repro.disk_cache import text_digest
@@ -21,7 +22,9 @@ from mnmt_repro.papers.cohorts import catalogue, settled
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
+from mnmt_repro.results.reads import frame_digest
 
+_NOWHERE = np.zeros(0, dtype=np.intp)
 Units = dict[str, Measures]
 """What an effect returns: measures for each pair, or under ``"all"`` for pairs taken together."""
 
@@ -86,18 +89,20 @@ class Evidence:
     @cached_property
     def digest(self) -> str:
         """Hash of all values, in their order."""
-        frames = (self.frame, self.curves, self.analyses)
-        values = [hash_pandas_object(frame, index=False).to_numpy() for frame in frames]
-        return text_digest(
-            *(" ".join(frame.columns) for frame in frames), *(v.tobytes() for v in values)
-        )
+        return text_digest(*map(frame_digest, (self.frame, self.curves, self.analyses)))
+
+    @cached_property
+    def _places(self) -> Mapping[str, NDArray[np.intp]]:
+        """Positions of each cohort's rows; to compare all rows with its name takes long."""
+        return dict(self.frame.groupby("cohort", sort=False).indices)  # type: ignore[arg-type]
 
     def rows(
         self, setting: Setting, cohorts: Sequence[str] | None = None, test_set: str = ""
     ) -> pd.DataFrame:
         """Rows of the setting's tier, cohorts, domain and test sets, zero-shot ones left out."""
         cohorts = setting.cohorts if cohorts is None else cohorts
-        frame = self.frame[self.frame["cohort"].isin(list(cohorts))]  # few rows are left
+        places = [self._places.get(cohort, _NOWHERE) for cohort in {*cohorts}]
+        frame = self.frame.iloc[np.sort(np.concatenate([_NOWHERE, *places]))]  # few rows are left
         tests = [test_set] if test_set else [setting.test_set, setting.other_test_set]
         return frame[
             (frame["tier"] == setting.tier)
@@ -136,12 +141,11 @@ class Evidence:
 
     def commits(self, setting: Setting) -> set[str]:
         """Commits of all that a claim may read in the setting: its runs and their analyses."""
-        commits = set(self.rows(setting)["commit"])
+        commits = {*self.rows(setting)["commit"].unique()}
         if not self.analyses.empty:
             mine = self.analyses["cohort"].isin(list(setting.cohorts))
-            commits |= set(
-                self.analyses.loc[mine & (self.analyses["tier"] == setting.tier), "commit"]
-            )
+            mine &= self.analyses["tier"] == setting.tier
+            commits |= {*self.analyses.loc[mine, "commit"].unique()}
         return commits
 
     def cells(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -178,29 +177,17 @@ def refit_power_laws(
 ) -> list[Array]:
     """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
 
-    The weights (m,) are those of the squared residuals. All sets share one call: short ones are
-    padded with rows of weight zero.
+    The weights (m,) are those of the squared residuals.
 
     Returns
     -------
     list of (B, 3)
         alpha, l_inf, beta, in the order given.
     """
-    longest = max(map(len, sizes))
-    counts = [len(each) for each in losses]
-
-    def padded(rows: Array, mode: Literal["edge", "constant"]) -> Array:
-        return np.pad(rows, ((0, 0), (0, longest - rows.shape[1])), mode=mode)
-
-    law = PowerLaw(
-        weights=np.repeat(
-            np.vstack([padded(w[None], "constant") for w in weights]), counts, axis=0
-        ),
-        n=np.repeat(np.vstack([padded(size[None], "edge") for size in sizes]), counts, axis=0),
-        group=np.zeros(longest, dtype=np.intp),
-    )
-    values = law.follow(np.vstack([padded(each, "edge") for each in losses])).theta
-    return np.split(values, np.cumsum(counts)[:-1])
+    return [
+        PowerLaw(weights=w, n=n, group=np.zeros(len(n), dtype=np.intp)).follow(each).theta
+        for n, each, w in zip(sizes, losses, weights, strict=True)
+    ]
 
 
 def pooled_sd(fits: Iterable[LawFit]) -> float:

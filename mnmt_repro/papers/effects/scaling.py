@@ -241,12 +241,22 @@ def size_left_out(
     if losses is None:
         losses = cells["cross_entropy"].to_numpy()[None]
     p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
-    joint, single = np.zeros(len(losses)), np.zeros(len(losses))
+    squares = np.zeros(len(losses))
     for left in np.unique(size):
         out, kept = size == left, size != left
         law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
         values = law.refit(losses[:, kept])
-        joint += _squared(values, law.law.index(p[out]), size[out], losses[:, out])
+        squares += _squared(values, law.law.index(p[out]), size[out], losses[:, out])
+    joint = np.sqrt(squares / losses.shape[1])
+    return joint, separate_left_out(cells, n, by, errors, losses)
+
+
+def separate_left_out(cells: Cells, n: str, by: str, errors: Errors, losses: Array) -> Array:
+    """The per-weight laws' part of `size_left_out`, (B,)."""
+    p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
+    squares = np.zeros(len(losses))
+    for left in np.unique(size):
+        out, kept = size == left, size != left
         rows = [p == weight for weight in np.unique(p[out])]
         refitted = refit_power_laws(
             [size[kept & r] for r in rows],
@@ -256,8 +266,8 @@ def size_left_out(
         for mine, values in zip(rows, refitted, strict=True):
             held = losses[:, out & mine]
             zero = np.zeros(held.shape[1], dtype=int)
-            single += _squared(values, zero, size[out & mine], held)
-    return np.sqrt(joint / losses.shape[1]), np.sqrt(single / losses.shape[1])
+            squares += _squared(values, zero, size[out & mine], held)
+    return np.sqrt(squares / losses.shape[1])
 
 
 def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
@@ -356,7 +366,7 @@ def per_weight_fit(evidence: Evidence, setting: Setting) -> Units:
             require(law, f"law of {pair} at {by} = {p}")
         fits, losses = list(laws.values()), drawn(cells)
         own = [losses[:, cells[by] == p] for p in laws]
-        _, single = size_left_out(cells, setting.n, by, errors)
+        single = separate_left_out(cells, setting.n, by, errors, losses[:1])
         units[pair] = {
             "r2_min": lowest_r2(fits, own),
             "r2_median": Measure(value=float(np.median([fit.r2 for fit in fits]))),

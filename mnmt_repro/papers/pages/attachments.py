@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 _FOLDER = "_attached"
@@ -19,21 +21,22 @@ _STILL = re.compile(
 )
 
 
-def attach_files(html: Path) -> None:
-    """Move what the pages under `html` carry into files.
+def attach_files(html: Path, pages: Iterable[Path]) -> None:
+    """Move what `pages` under `html` carry into files.
 
     The links stay relative, so that the book can be read from a folder.
     """
-    for page in sorted(html.rglob("*.html")):
+    for page in pages:
         _attach(page, html)
 
 
 def _attach(page: Path, html: Path) -> None:
+    inside = page.relative_to(html).with_suffix("")
+    folder = html / _FOLDER / inside
+    shutil.rmtree(folder, ignore_errors=True)  # of an earlier build
     text = page.read_text(encoding="utf-8")
     if ";base64," not in text:
         return
-    inside = page.relative_to(html).with_suffix("")
-    folder = html / _FOLDER / inside
     way = "../" * (len(inside.parts) - 1) + f"{_FOLDER}/{inside.as_posix()}"
 
     def write(name: str, content: str) -> str:

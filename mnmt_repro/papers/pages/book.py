@@ -19,7 +19,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError, remedy
 from mnmt_repro.papers.pages.attachments import attach_files
-from mnmt_repro.papers.pages.executed import PARAMETERS, TYPESET, executed_pages
+from mnmt_repro.papers.pages.executed import LIBRARIES, PARAMETERS, TYPESET, executed_pages
 from mnmt_repro.papers.pages.lessons import trains, with_outputs
 from mnmt_repro.papers.pages.notebooks import PageError, execute_pages, without_colours
 from mnmt_repro.papers.pages.resources import raw_formulas, remote_resources
@@ -80,19 +80,34 @@ def build_book(
         raise
     if only:
         write_bytes(toc, _short_toc(pages).encode())
-    state = text_digest(
-        code_digest(),
+    sources = _sources(source, pages)
+    every = text_digest(  # of what every page depends on
+        code_digest(libraries=LIBRARIES),
+        json.dumps(parameters, sort_keys=True, default=str),
         toc.read_bytes(),
-        files_digest(source, _sources(source, pages)),
+        files_digest(source, (path for path in sources if path.suffix not in (".ipynb", ".md"))),
+    )
+    state = text_digest(
+        every,
+        files_digest(source, sources),
         files_digest(executed, executed.rglob("*.ipynb")),
     )
     first, typeset = html / pages[0].with_suffix(".html"), html / TYPESET
-    if not (first.is_file() and typeset.is_file() and typeset.read_text() == state):
-        shutil.rmtree(html, ignore_errors=True)
-        _typeset(source, toc, output, parameters, strict=not only)
-        attach_files(html)
-        _check(html)
-        typeset.write_text(state)
+    before = typeset.read_text().split() if first.is_file() and typeset.is_file() else ["", ""]
+    if before[0] != state:
+        fresh = before[1:] != [every]
+        if fresh:
+            shutil.rmtree(html, ignore_errors=True)
+        earlier = {page: page.stat().st_mtime_ns for page in html.rglob("*.html")}
+        _typeset(source, toc, output, parameters, strict=not only, fresh=fresh)
+        written = [
+            page
+            for page in sorted(html.rglob("*.html"))
+            if page.stat().st_mtime_ns != earlier.get(page)
+        ]
+        attach_files(html, written)
+        _check(html, written)
+        typeset.write_text(f"{state} {every}")
     return first
 
 
@@ -126,12 +141,12 @@ def make_lessons(source: Path, *, jobs: int | None = None) -> list[Path]:
     return written
 
 
-def _check(html: Path) -> None:
+def _check(html: Path, pages: list[Path]) -> None:
     for search, why in (
         (remote_resources, "these would be loaded from another host"),
         (raw_formulas, "these formulas are not typeset"),
     ):
-        if lines := [f"{page.relative_to(html)}: {text}" for page, text in search(html)]:
+        if lines := [f"{page.relative_to(html)}: {text}" for page, text in search(html, pages)]:
             raise PageError(f"{why}:\n" + "\n".join(lines))
 
 
@@ -178,14 +193,23 @@ def _sources(source: Path, pages: list[Path]) -> set[Path]:
 
 
 def _typeset(
-    source: Path, toc: Path, output: Path, parameters: Mapping[str, Any], *, strict: bool
+    source: Path,
+    toc: Path,
+    output: Path,
+    parameters: Mapping[str, Any],
+    *,
+    strict: bool,
+    fresh: bool,
 ) -> None:
-    """Run jupyter-book over executed pages; where `strict`, a warning is an error."""
+    """Run jupyter-book over executed pages: all of them where `fresh`, else those that changed.
+
+    Where `strict`, a warning is an error.
+    """
     print("typesetting the book ...", file=sys.stderr, flush=True)
     # Docutils keeps many objects that never go: to look through them often takes a quarter of it.
     begin = "import gc; gc.set_threshold(100_000); from jupyter_book.cli.main import main; main()"
     command = [sys.executable, "-c", begin, "build", str(source), "--toc", str(toc)]
-    command += ["--path-output", str(output), "--all", "--quiet"]
+    command += ["--path-output", str(output), "--quiet", *["--all"] * fresh]
     command += ["--warningiserror", "--keep-going"] * strict
     environment = {**os.environ, PARAMETERS: json.dumps(parameters)}
     done = subprocess.run(

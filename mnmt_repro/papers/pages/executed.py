@@ -1,8 +1,10 @@
 """A page is executed when something changed that decides its outputs, and reused otherwise.
 
-Its last execution lies in ``_build/executed``, with a hash of the notebook, the parameters, the
-package, the installed libraries, the data and the results store. A page of another hash is
-executed again. As a Sphinx extension this module gives plain ``jupyter-book build .`` these pages.
+Its last execution lies in ``_build/executed``, with a hash of its code cells, the parameters, the
+package, the libraries that decide how it looks and the data, and with what it read of the results
+store. A page of another hash, or other rows, is executed again. One whose prose alone has changed
+keeps its outputs. As a Sphinx extension this module gives plain ``jupyter-book build .`` these
+pages.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from mnmt_repro.atomic import write_bytes
-from mnmt_repro.disk_cache import code_digest, files_digest, text_digest
+from mnmt_repro.disk_cache import NUMERIC, code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.pages.lessons import is_executed
 from mnmt_repro.papers.pages.notebooks import (
@@ -34,6 +37,15 @@ from mnmt_repro.papers.pages.notebooks import (
 )
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
+from mnmt_repro.results.reads import READS, digest_now
+
+LIBRARIES = (
+    *NUMERIC, "altair", "ipykernel", "jinja2", "jupyter-book", "myst-nb", "nbconvert", "nbformat",
+    "papermill", "pooch", "requests", "sphinx", "sphinx-exercise", "sphinx-external-toc",
+    "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate", "tqdm",
+    "typing-extensions", "vl-convert-python",
+)  # fmt: skip
+"""Libraries that decide how a page looks: those of the base tier."""
 
 PARAMETERS = "MNMT_REPRO_PARAMETERS"
 """Environment variable by which `build_book` passes parameters to jupyter-book, as JSON."""
@@ -77,22 +89,28 @@ def executed_pages(
     declared = {page: declared_parameters(source / page) for page in pages}
     values = match_parameters(declared, parameters)
     inputs = _inputs(source, {page.parts[0] for page in declared})
-    states = {
-        page: text_digest(inputs, (source / page).read_bytes(), *_texts(values[page]))
-        for page in declared
-    }
-    shown = {}
+    rows, now = _folder_digest(results_root()), cache(digest_now)  # pages read the same rows
+    shown, states = {}, {}
     for page in declared:
         written = nbformat.read(source / page, as_version=4)
+        code = [[cell.source, cell.metadata] for cell in written.cells if cell.cell_type == "code"]
+        states[page] = text_digest(inputs, json.dumps(code), *_texts(values[page]))
         if is_executed(written) and not values[page]:
             shown[page] = written
-        elif (folder / page).is_file():
-            last = nbformat.read(folder / page, as_version=4)
-            if last.metadata.get("state") == states[page]:
-                shown[page] = last
+        elif (folder / page).is_file():  # written by us: to validate it takes a second
+            last = nbformat.v4.reads((folder / page).read_text(encoding="utf-8"))
+            if last.metadata.get("state") != states[page]:
+                continue
+            if last.metadata["rows"] != rows:
+                reads = last.metadata.get("reads", [["all", {}, ""]])
+                if any(now(name, json.dumps(asked)) != digest for name, asked, digest in reads):
+                    continue
+                last.metadata["rows"] = rows
+                write_bytes(folder / page, nbformat.writes(last).encode())
+            shown[page] = _with_prose(last, written)
     changed = {page: values[page] for page in declared if page not in shown}
     for page, executed in execute_pages(source, changed, jobs=jobs):
-        executed.metadata["state"] = states[page]
+        executed.metadata |= {"state": states[page], "rows": rows}
         write_bytes(folder / page, nbformat.writes(executed).encode())
         shown[page] = executed
     print(
@@ -107,8 +125,19 @@ def executed_pages(
     return shown
 
 
+def _with_prose(last: NotebookNode, written: NotebookNode) -> NotebookNode:
+    """The last execution, with the prose as it is written now between the same code cells."""
+    ran = [cell for cell in last.cells if cell.cell_type == "code"]
+    last.cells = []
+    for cell in written.cells:
+        last.cells.append(ran.pop(0) if cell.cell_type == "code" else cell)
+        while ran and "injected-parameters" in ran[0].metadata.get("tags", []):  # of papermill
+            last.cells.append(ran.pop(0))
+    return last
+
+
 def _inputs(source: Path, folders: Iterable[str]) -> str:
-    """Hash of all that any page may read: code, data, results, settings, files beside the pages."""
+    """Hash of what any page may read but results: code, data, settings, files beside the pages."""
     beside = [
         path
         for folder in folders
@@ -118,10 +147,15 @@ def _inputs(source: Path, folders: Iterable[str]) -> str:
     settings = [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
-        if name.startswith("MNMT_REPRO_") and name not in ("MNMT_REPRO_CACHE", PARAMETERS)
+        if name.startswith("MNMT_REPRO_") and name not in ("MNMT_REPRO_CACHE", PARAMETERS, READS)
     ]
-    data = [_folder_digest(folder) for folder in sorted({ROOT / "data", results_root()})]
-    return text_digest(code_digest(), *settings, *data, files_digest(source, beside))
+    data = ROOT / "data"
+    rows = {results_root(), data / "results"}
+    others = [path for path in data.rglob("*") if not rows & {*path.parents}]
+    return text_digest(
+        code_digest(libraries=LIBRARIES), *settings,
+        files_digest(data, others), files_digest(source, beside),
+    )  # fmt: skip
 
 
 def _texts(values: Mapping[str, Any]) -> list[str]:
@@ -135,28 +169,62 @@ def _folder_digest(folder: Path) -> str:
     return files_digest(folder, folder.rglob("*"))
 
 
+def _shared(env: Any) -> str:
+    """Hash of what pages show of one another: titles, numbers, labels, names and works cited."""
+    domains = {name: data for name, data in env.domaindata.items() if name not in ("cite", "index")}
+    refs = env.domaindata.get("cite", {}).get("citation_refs", ())
+    cited = {str(ref._replace(citation_ref_id="", line=0)) for ref in refs}
+    numbers = env.toc_secnumbers, env.toc_fignumbers
+    return text_digest(repr(_plain([env.titles, *numbers, domains, cited])))
+
+
+def _plain(value: Any) -> Any:
+    """Without the order in which pages were read, which is another each time."""
+    if isinstance(value, Mapping):
+        return sorted((str(key), str(_plain(each))) for key, each in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        plain = [str(_plain(each)) for each in value]
+        return sorted(plain) if isinstance(value, set | frozenset) else plain
+    return value.astext() if hasattr(value, "astext") else value
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the extension with Sphinx: notebooks are read as `executed_pages` gives them."""
-    shown: dict[str, str] = {}
+    """Register the extension with Sphinx: notebooks are read as `executed_pages` gives them.
+
+    A page is read when its content has changed, whatever its time. All are written again when
+    something has changed that pages show of one another.
+    """
+    shown: dict[str, NotebookNode] = {}
 
     def outdated(app: Sphinx, env: Any, added: set[str], *_: Any) -> list[str]:
         html = Path(app.outdir)
         (html / TYPESET).unlink(missing_ok=True)  # until `build_book` has checked the new pages
-        files = (Path(env.doc2path(name, base=False)) for name in sorted(env.found_docs))
-        pages = [path for path in files if path.suffix == ".ipynb"]
+        files = {name: Path(env.doc2path(name, base=False)) for name in sorted(env.found_docs)}
+        pages = [path for path in files.values() if path.suffix == ".ipynb"]
         parameters = json.loads(os.environ.get(PARAMETERS, "{}"))
         folder = html.parent / "executed"
         try:
             notebooks = executed_pages(Path(app.srcdir), folder, pages, parameters=parameters)
         except (InputError, PageError) as error:
             raise ExtensionError(str(error)) from error
-        for path, notebook in notebooks.items():
-            shown[path.with_suffix("").as_posix()] = nbformat.writes(notebook)
-        return sorted(shown)
+        before, env.mnmt_pages = getattr(env, "mnmt_pages", {}), {}
+        for name, path in files.items():
+            if path in notebooks:
+                shown[name] = notebooks[path]
+                env.mnmt_pages[name] = text_digest(json.dumps(shown[name].cells))
+            else:
+                env.mnmt_pages[name] = text_digest((Path(app.srcdir) / path).read_bytes())
+        return [name for name, now in env.mnmt_pages.items() if before.get(name) != now]
 
     def read(app: Sphinx, name: str, content: list[str]) -> None:
-        content[0] = shown.get(name, content[0])
+        if name in shown:
+            content[0] = nbformat.writes(shown[name])
+
+    def dependent(app: Sphinx, env: Any) -> list[str]:
+        before, env.mnmt_shared = getattr(env, "mnmt_shared", ""), _shared(env)
+        return [] if before == env.mnmt_shared else sorted(env.all_docs)
 
     app.connect("env-get-outdated", outdated)
     app.connect("source-read", read)
+    app.connect("env-get-updated", dependent, priority=900)  # once Sphinx has numbered all
     return {"version": "1", "parallel_read_safe": False}

@@ -15,8 +15,10 @@ _SOURCES = {"script", "img", "iframe", "embed", "source", "audio", "video", "tra
 _LINKS = {"stylesheet", "icon", "preload", "prefetch", "modulepreload", "preconnect", "manifest"}
 
 
-def remote_resources(html: Path) -> list[tuple[Path, str]]:
-    """List the resources of other hosts that the pages and style sheets under `html` load.
+def remote_resources(html: Path, pages: list[Path] | None = None) -> list[tuple[Path, str]]:
+    """List the resources of other hosts that pages and style sheets load.
+
+    The pages are all those under `html`, unless some are named; the style sheets are all.
 
     A link that a reader may follow is no resource; a script, style sheet, image, font or frame is.
 
@@ -25,26 +27,30 @@ def remote_resources(html: Path) -> list[tuple[Path, str]]:
     list of (file, address)
         Empty for a book that works with the network off.
     """
-    remote = [(page, url) for page, read in _pages(html) for url in read.remote]
+    remote = [(page, url) for page, read in _pages(html, pages) for url in read.remote]
     for sheet in sorted(html.rglob("*.css")):
         text = sheet.read_text(encoding="utf-8", errors="replace")
         remote += [(sheet, url) for url in _CSS.findall(text)]
     return remote
 
 
-def raw_formulas(html: Path) -> list[tuple[Path, str]]:
-    """List the formulas under `html` that a reader would see as their TeX source.
+def raw_formulas(html: Path, pages: list[Path] | None = None) -> list[tuple[Path, str]]:
+    """List the formulas that a reader would see as their TeX source, in pages as above.
 
     Returns
     -------
     list of (file, first words)
         Empty where every formula is typeset.
     """
-    return [(page, " ".join(x.split())[:80]) for page, read in _pages(html) for x in read.formulas]
+    return [
+        (page, " ".join(x.split())[:80])
+        for page, read in _pages(html, pages)
+        for x in read.formulas
+    ]
 
 
-def _pages(html: Path) -> Iterator[tuple[Path, _Page]]:
-    for page in sorted(html.rglob("*.html")):
+def _pages(html: Path, pages: list[Path] | None) -> Iterator[tuple[Path, _Page]]:
+    for page in sorted(html.rglob("*.html")) if pages is None else pages:
         yield page, _Page(page.read_text(encoding="utf-8"))
 
 
