@@ -384,6 +384,7 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
 def test_a_package_that_ctranslate2_needs_is_named(
     models, tmp_path: Path, monkeypatch, capsys, package: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package.lower(), None)
     command = ["export", str(models["nllb"][0]), "--to", "ct2", "-o", str(tmp_path / "out")]
     fails(command, capsys, f"{package} is not installed", "'.[ct2]'")

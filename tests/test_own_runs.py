@@ -174,6 +174,7 @@ def test_all_of_a_conlang_is_carried_to_another_run_and_to_an_upgrade(capsys) ->
     following = capsys.readouterr().out.splitlines()[-1].removeprefix("next: mnmt-repro ")
     assert main([*shlex.split(following), "--steps", "2", "--out", "on"]) == 0
     assert load_trained(Path("on")).conlang.config == run.conlang
+    capsys.readouterr()
     about = Path("on/run.json")
     about.write_text(about.read_text("utf-8").replace('"seed": 7', '"seed": 8'), "utf-8")
     fails(["evaluate", "on"], capsys, "run.json: pieces of hash", "restore the file")
