@@ -10,6 +10,7 @@
     actions: { export: true, source: false, compiled: false, editor: false },
   };
   const GROWTH = 1.25; // most by which a chart is enlarged to fill its room
+  const PHONE = 600; // pixels, below which names stand above their marks
   const SLACK = 16; // pixels by which a chart's room may change before it is drawn again
 
   function load(name) {
@@ -77,7 +78,7 @@
     yield spec;
     for (let columns = panels(spec) - 1; columns > 0; columns--) yield wrapped(spec, columns);
     for (const spare of [70, 150]) yield narrowed(wrapped(spec, 1), Math.max(room - spare, 120));
-    yield stacked(narrowed(wrapped(spec, 1), room - 40), room - 40);
+    if (room < PHONE) yield stacked(narrowed(wrapped(spec, 1), room - 40), room - 40);
   }
 
   async function draw(chart) {
