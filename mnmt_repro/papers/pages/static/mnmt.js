@@ -52,6 +52,12 @@
     return { ...within(spec), config: { ...spec.config, legend, view } };
   }
 
+  // Whether the chart has rows with names.
+  const named = (part) =>
+    part.encoding?.y?.type === "nominal" ||
+    ["vconcat", "concat", "layer"].some((key) => part[key]?.some(named)) ||
+    Boolean(part.spec && named(part.spec));
+
   // The same chart with the name of each row above its marks, and numbers from beyond the axis below.
   function stacked(spec, room) {
     const within = (part) => {
@@ -78,7 +84,7 @@
     yield spec;
     for (let columns = panels(spec) - 1; columns > 0; columns--) yield wrapped(spec, columns);
     for (const spare of [70, 150]) yield narrowed(wrapped(spec, 1), Math.max(room - spare, 120));
-    if (room < PHONE) yield stacked(narrowed(wrapped(spec, 1), room - 40), room - 40);
+    if (room < PHONE && named(spec)) yield stacked(narrowed(wrapped(spec, 1), room - 40), room - 40);
   }
 
   async function draw(chart) {
