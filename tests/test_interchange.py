@@ -662,6 +662,10 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     fails(["translate", t5, "--to", "klingon"], capsys, "--to klingon: klingon is no code, such as")
     known = ["data", "extend", "out", "--data", "src_latn-xho=test.tsv?source=src&target=aaa"]
     fails([*known, "--new-pieces", "0", "--out", "x"], capsys, "is written 'src_Latn' elsewhere")
+    few = [*known[:-1], "src-xho=test.tsv?source=src&target=aaa", "--out", "x"]
+    fails([*few, "--keep-old", "--languages", "src,xho"], capsys, "--keep-old: --data has no text")
+    assert main(few) == 0
+    assert "proposed: --new-pieces 250; the text gives no more" in capsys.readouterr().out
     write_tsv(Path("odd.tsv"), "src-aaa", ["a"], ["Ж Ж"])
     for command, times in (("evaluate out", 1), (f"compare {folder} out", 2)):
         assert main([*command.split(), "--data", "src-aaa=odd.tsv"]) == 0

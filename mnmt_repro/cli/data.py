@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -208,6 +209,8 @@ def act_extend(options: ExtendOptions) -> int:
     new = [line for language in learnt for line in texts[language]]
     others = {name: lines for name, lines in texts.items() if name not in learnt}
     kept = [line for lines in others.values() for line in lines]
+    if options.keep_old and not kept:
+        raise InputError("--keep-old: --data has no text of another language; add such text there")
     keep: Sequence[str] = kept if options.keep_old else ()
     extend = partial(extend_vocabulary, old, tagless, new, min_count=options.min_count, keep=keep)
     if options.new_pieces is not None:
@@ -219,8 +222,11 @@ def act_extend(options: ExtendOptions) -> int:
                 tried.append(extend(number))
         made = propose(tried, new)
         rows = [_tried(each, new, kept) for each in (extend(0), *tried)]
+        why = "twice as many hardly shorten the text"
+        if made is tried[-1]:
+            why = "the text gives no more" if made.exhausted else "more may shorten it further"
         print(pd.DataFrame(rows).to_string(index=False))
-        print(f"proposed: --new-pieces {made.asked}; twice as many hardly shorten the text")
+        print(f"proposed: --new-pieces {made.asked}; {why}")
     if made.asked:
         print(
             *_by_occurrences(made.occurrences),
@@ -243,11 +249,10 @@ def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str,
 
 def _by_occurrences(occurrences: Mapping[str, int]) -> Iterator[str]:
     """Lines on new pieces that occur once, ten times, a hundred times and so on, or more often."""
-    rows: dict[int, list[str]] = {}
-    for piece, count in sorted(occurrences.items(), key=lambda item: -item[1]):
-        rows.setdefault(len(str(count)), []).append(piece)
-    for digits, pieces in rows.items():
-        times, some = f"{10 ** (digits - 1):,}", " ".join(pieces[:5])
+    often = sorted(occurrences, key=lambda piece: -occurrences[piece])
+    for digits, group in groupby(often, lambda piece: len(str(occurrences[piece]))):
+        times, pieces = f"{10 ** (digits - 1):,}", [*group]
+        some = " ".join(pieces[:5])
         yield f"{times:>9} times or more: {len(pieces):,} new pieces, such as {some}"
 
 

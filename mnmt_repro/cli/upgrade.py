@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,7 +22,7 @@ from mnmt_repro.cli.upgrade_options import (
     usual,
 )
 from mnmt_repro.corpora.formats import content_hash
-from mnmt_repro.errors import InputError, note
+from mnmt_repro.errors import InputError, note, remedy
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.typed_config import SEEDS
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
@@ -214,15 +214,16 @@ def _texts(
 
 
 def _as_new(groups: Mapping[str, Tensor], names: Sequence[str]) -> dict[str, Tensor]:
-    """Groups in which the parameters whose names begin so are new ones."""
+    """Groups in which all parameters below these names, such as ``decoder.1``, are new."""
     from mnmt_repro.upgrading.learning_rate import NEW
 
-    for name in names:
-        if not any(each.startswith(name) for each in groups):
-            near = difflib.get_close_matches(name, groups, 3, cutoff=0.0)
-            raise InputError(f"--as-new {name}: no parameter begins so; near are {', '.join(near)}")
+    parts = {each: set(accumulate(each.split("."), "{}.{}".format)) for each in groups}
+    known = sorted(set().union(*parts.values()))
+    if wrong := [name for name in names if name not in known]:
+        why = f"no parameter begins so; {remedy(wrong[0], known, 3)}"
+        raise InputError(f"--as-new {wrong[0]}: {why}")
     return {
-        each: group.new_full(group.shape, NEW) if each.startswith(tuple(names)) else group
+        each: group.new_full(group.shape, NEW) if parts[each] & {*names} else group
         for each, group in groups.items()
     }
 

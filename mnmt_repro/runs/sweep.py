@@ -376,7 +376,7 @@ def sweep(
                 desc=begun, bar_format="{desc}", leave=False, disable=bar.disable
             )
         at = progress_of(spec, runs_folder)
-        if at is None or not at["seconds"]:
+        if not (at and at["step"] and at["seconds"]):
             return
         share = spec.training.share_spent(at["step"], at["target_tokens"])
         pace = at["target_tokens"] / at["seconds"]
