@@ -221,11 +221,11 @@ def act_extend(options: ExtendOptions) -> int:
             if not (tried and tried[-1].exhausted):
                 tried.append(extend(number))
         made = propose(tried, new)
-        rows = [_tried(each, new, kept) for each in (extend(0), *tried)]
+        table = pd.DataFrame(_tried(each, new, kept) for each in (extend(0), *tried))
         why = "twice as many hardly shorten the text"
         if made is tried[-1]:
             why = "the text gives no more" if made.exhausted else "more may shorten it further"
-        print(pd.DataFrame(rows).to_string(index=False))
+        print(table.to_string(index=False))
         print(f"proposed: --new-pieces {made.asked}; {why}")
     if made.asked:
         print(
@@ -242,9 +242,10 @@ def act_extend(options: ExtendOptions) -> int:
 def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str, Any]:
     """What a number of new pieces makes of new and of old text."""
     length, unknown = made.fit(new)
-    row: dict[str, Any] = {"asked for": made.asked, "new pieces": len(made.occurrences)}
-    row |= {"characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}"}
-    return row | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})
+    return {
+        "asked for": made.asked, "new pieces": len(made.occurrences),
+        "characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}",
+    } | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})  # fmt: skip
 
 
 def _by_occurrences(occurrences: Mapping[str, int]) -> Iterator[str]:

@@ -101,8 +101,9 @@ def act(options: UpgradeOptions) -> int:
     from tqdm import tqdm
 
     from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.model import TABLES
     from mnmt_repro.upgrading.recipe import upgrade
-    from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
+    from mnmt_repro.upgrading.vocabulary import PieceMap, check_new_rows, match_pieces
 
     old = _import(options) if is_imported(options.source) else _read_old(options)
     about, checkpoint = old.about, old.checkpoint
@@ -148,7 +149,10 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
-    rows, both = _rows(made, pieces), {"before": before, "after": after}
+    rows, both = {}, {"before": before, "after": after}
+    if pieces is not None and made.config.keep == "all":  # so that the others are old rows
+        tables = made.model.state_dict().items()
+        rows = {name: check_new_rows(table, pieces) for name, table in tables if name in TABLES}
     note(*no_text, *_notes(about, made, rows))
     report = made.report
     scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
@@ -292,17 +296,6 @@ def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck
                 "old pieces spell them alike (--init random starts them apart), and the length of "
                 f"{check.far:,} new or spare rows is far from that of old ones"
             )
-
-
-def _rows(made: Upgraded, pieces: PieceMap | None) -> dict[str, RowCheck]:
-    """How the new rows of each table start, where the others are old ones."""
-    from mnmt_repro.model import TABLES
-    from mnmt_repro.upgrading.vocabulary import check_new_rows
-
-    tables = made.model.state_dict()
-    if pieces is None or made.config.keep != "all":
-        return {}
-    return {name: check_new_rows(tables[name], pieces) for name in TABLES if name in tables}
 
 
 def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
