@@ -97,7 +97,9 @@ def three_lines(
         where += f", models of {row['sizes']} parameters"
     ours = f"{effect} ({where}, {counted(int(row['seeds']), 'seed')})."
     if pd.isna(row["value"]):
-        ours = f"Not measured yet: {row['why'] or 'no rows yet'} ({where})."
+        ours = f"Not judged yet: {row['why'] or 'no rows yet'} ({where})."
+        if "declared runs" in row["why"]:
+            ours += " The charts show earlier runs, which are shorter."
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
