@@ -637,7 +637,8 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     text = ["--data", "src-aaa=test.tsv"]
     small = ["export", "out", "--to", "ct2", "-o", "small", "--quantize", "int8"]
     fails([*small, *text, "--most-lost", "-1"], capsys, "--most-lost")
-    fails([*small[:-2], *text], capsys, "--data", "go with --quantize")
+    for alone in (text, ["--most-lost", "2"], ["--skip-bad"]):
+        fails([*small[:-2], *alone], capsys, alone[0], "go with --quantize")
     assert main([*small, *text, "--most-lost", "100"]) == 0
     before, after = map(
         float, re.search(r"loss (\S+) -> (\S+) nats", capsys.readouterr().out).groups()
