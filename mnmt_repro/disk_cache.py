@@ -73,16 +73,9 @@ def code_digest(*, without: Iterable[str] = (), libraries: Iterable[str] = NUMER
     """Hash of the package less some of its rooms, of Python, and of versions of libraries."""
     left_out = {"__pycache__", *without}
     files = (p for p in PACKAGE.rglob("*") if not left_out & {*p.relative_to(PACKAGE).parts})
-    versions = (f"{name} {_version(name)}" for name in sorted(libraries))
+    versions = (f"{name} {metadata.version(name)}" for name in sorted(libraries))
     machine = (sys.version, platform.machine())
     return text_digest(*machine, *versions, files_digest(PACKAGE, files))
-
-
-def _version(library: str) -> str:
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return "absent"
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,12 @@ def remedy(wanted: str, known: Iterable[str], most: int = 1) -> str:
     >>> remedy("Sead", ["seed", "steps"]), remedy("x", ["seed", "steps"])
     ('did you mean seed?', 'there are seed, steps')
     """
+    known = list(known)
     names = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(wanted.casefold(), names, most)
     if near:
         return f"did you mean {' or '.join(names[each] for each in near)}?"
-    return listed(list(names.values()))
+    return listed(known)
 
 
 def listed(names: Sequence[str], most: int = 30) -> str:

@@ -123,6 +123,7 @@ def test_badges_can_be_read() -> None:
     with pytest.raises(InputError, match="verdict 'good'"):
         Badge(verdict="good")  # type: ignore[arg-type]
     assert Badge(verdict="reproduced", href="a.html").to_html().startswith('<a class="mnmt-badge"')
+    assert 'aria-label="✓ reproduced">' in Badge(verdict="reproduced").to_html()
 
 
 def test_weights_are_told_apart_without_colour_vision() -> None:

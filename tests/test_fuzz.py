@@ -38,7 +38,6 @@ from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.schema import parse_claims
 from mnmt_repro.results import read_run
-from mnmt_repro.runs.grid import Grid
 from mnmt_repro.runs.trained import load_trained
 from mnmt_repro.training.checkpoint import load_checkpoint, read_progress
 
@@ -168,17 +167,10 @@ class Claims(Damage):
 
 
 class Grids(Damage):
-    """A user's grid."""
+    """A user's grid, by the command line."""
 
     def whole(self) -> Any:
         return yaml.safe_load(GRID)
-
-    def read(self, value: Any) -> None:
-        Grid.read(self.put("grid.yml", as_yaml(value)))
-
-
-class Sweeps(Grids):
-    """The same by the command line."""
 
     def read(self, value: Any) -> None:
         command(["sweep", str(self.put("grid.yml", as_yaml(value))), "--dry-run"])
@@ -314,7 +306,7 @@ class Vocabularies(Damage):
 
 
 KINDS = (
-    Runs, Checkpoints, Rows, Claims, Grids, Vocabularies, Sweeps, Tables, Labels, Folders, Archives,
+    Runs, Checkpoints, Rows, Claims, Grids, Vocabularies, Tables, Labels, Folders, Archives,
 )  # fmt: skip
 
 

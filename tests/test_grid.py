@@ -85,19 +85,12 @@ def test_a_grid_has_a_run_for_each_size_weight_and_seed() -> None:
     assert {run.tags for run in grid.runs} == {"source"}  # of a single pair, too
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("training", {"step": 3}, "training.step: unknown key; did you mean steps?"),
-        ("training", 3, "training must have the keys"),
-        ("pieces", 0, "pieces must be at least 1"),
-        ("arch", "t6", "arch must be one of t5, fairseq"),
-    ],
-)
-def test_a_grid_is_checked_where_it_is_declared(field: str, value: object, message: str) -> None:
+def test_a_grid_is_checked_where_it_is_declared() -> None:
     assert conlang_grid(training={"steps": 3, "curve_points": 2}).training == SHORT
-    with pytest.raises(InputError, match=re.escape(message)):
-        conlang_grid(**{field: value})
+    with pytest.raises(InputError, match="training.step: unknown key; did you mean steps"):
+        conlang_grid(training={"step": 3})
+    with pytest.raises(InputError, match="arch must be one of t5, fairseq"):
+        conlang_grid(arch="t6")
 
 
 def test_pairs_without_a_weight_share_the_rest_evenly() -> None:

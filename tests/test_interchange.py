@@ -637,7 +637,8 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     text = ["--data", "src-aaa=test.tsv"]
     small = ["export", "out", "--to", "ct2", "-o", "small", "--quantize", "int8"]
     fails([*small, *text, "--most-lost", "-1"], capsys, "--most-lost")
-    fails([*small[:-2], *text], capsys, "--data", "go with --quantize")
+    for alone in (text, ["--most-lost", "2"], ["--skip-bad"]):
+        fails([*small[:-2], *alone], capsys, alone[0], "go with --quantize")
     assert main([*small, *text, "--most-lost", "100"]) == 0
     before, after = map(
         float, re.search(r"loss (\S+) -> (\S+) nats", capsys.readouterr().out).groups()
@@ -662,6 +663,10 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     fails(["translate", t5, "--to", "klingon"], capsys, "--to klingon: klingon is no code, such as")
     known = ["data", "extend", "out", "--data", "src_latn-xho=test.tsv?source=src&target=aaa"]
     fails([*known, "--new-pieces", "0", "--out", "x"], capsys, "is written 'src_Latn' elsewhere")
+    few = [*known[:-1], "src-xho=test.tsv?source=src&target=aaa", "--out", "x"]
+    fails([*few, "--keep-old", "--languages", "src,xho"], capsys, "--keep-old: --data has no text")
+    assert main(few) == 0
+    assert "proposed: --new-pieces 250; the text gives no more" in capsys.readouterr().out
     write_tsv(Path("odd.tsv"), "src-aaa", ["a"], ["Ж Ж"])
     for command, times in (("evaluate out", 1), (f"compare {folder} out", 2)):
         assert main([*command.split(), "--data", "src-aaa=odd.tsv"]) == 0

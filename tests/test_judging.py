@@ -11,14 +11,8 @@ from stored_claims import NAN, ROOT, NoHistory, declared_claims, made_claim, mad
 from synthetic import rows
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.claims.judging import (
-    EFFECTS,
-    Outcome,
-    _seeds,
-    evaluate,
-    judge,
-    verdict_of,
-)
+from mnmt_repro.papers.claims import judging
+from mnmt_repro.papers.claims.judging import EFFECTS, Outcome, evaluate, judge, verdict_of
 from mnmt_repro.papers.claims.schema import Claim
 from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet, NotIdentified, OutOfRegime
@@ -123,22 +117,16 @@ def test_without_rows_no_claim_is_decided(claim: Claim) -> None:
 
 
 def test_seeds_are_those_of_a_cell_that_the_effect_reads() -> None:
-    cell = {
-        "updates_share": 0.3,
-        "mixture": "",
-        "pair": "eng-deu",
-        "n_non_embedding": 9,
-        "test_set": "t",
-    }
+    cell = dict.fromkeys(("updates_share", "mixture", "pair", "n_non_embedding", "test_set"), 1)
     runs = [("table", "new", 1), ("table", "old, copied", 2), ("noise", "other", 5)]
     rows = pd.DataFrame(
         cell | {"cohort": cohort, "variant": variant, "seed": seed}
         for cohort, variant, seeds in runs
         for seed in range(seeds)
     )
-    assert _seeds(rows, {"contrasts": {"a": {"treated": "new"}}}, "all") == 1
-    assert _seeds(rows, {}, "old") == 2
-    assert _seeds(rows[rows["cohort"] == "noise"], {}, "all") == 5
+    assert judging._seeds(rows, {"contrasts": {"a": {"treated": "new"}}}, "all") == 1
+    assert judging._seeds(rows, {}, "old") == 2
+    assert judging._seeds(rows[rows["cohort"] == "noise"], {}, "all") == 5
 
 
 # --- how robust --------------------------------------------------------------------------------

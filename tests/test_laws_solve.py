@@ -98,13 +98,15 @@ def test_a_fit_prints_its_parameters_in_a_few_lines() -> None:
     unknown = fit_power_law([1, 2], [3.0, 2.0], label="deu")
     assert str(unknown).endswith("not identified: " + unknown.reason) and "nan" not in str(unknown)
     assert unknown.fraction_doubts() == (unknown.reason,)
-    quality = fit_power_law([1, 4, 16, 64], [1.0, 3.0, 4.0, 4.5], direction="max")
-    assert str(quality).startswith("quality = l_inf - beta * n**-alpha   (")
+    quality = fit_power_law([1, 4, 16, 64], [1.0, 3.0, 4.0, 4.5], direction="max", label="<b>")
+    assert str(quality).startswith("<b>: quality = l_inf - beta * n**-alpha   (")
+    assert quality._repr_html_().startswith("<p>&lt;b&gt;: quality = l_inf - beta * n**-alpha   (")
 
 
 def test_a_plot_has_the_losses_and_the_law() -> None:
     cells = [(p, n, d) for p in (0.5, 1.0) for n in N[:4] for d in (1e6, 4e6, 9e6)]
     frame = pd.DataFrame(cells, columns=["p", "n", "d"])
+    frame.loc[12, "d"] = frame["n"][12]  # of p = 1: as many tokens as parameters, and no size
     frame["loss"] = 1.5 + 50 * (frame["p"] * frame["n"]) ** -0.3 + 20 * frame["d"] ** -0.3
     joint = fit_joint_law(frame[frame["d"] == 1e6], n="n", loss="loss")
     alone = frame[frame["p"] == 1]
@@ -117,3 +119,6 @@ def test_a_plot_has_the_losses_and_the_law() -> None:
         least = [i for i, n in enumerate(fit.law.n) if n == min(N)]
         names, fitted = fit.law.curve_names(), fit.fitted()
         assert [ends[names[i], min(N)] for i in least] == pytest.approx(fitted[least])
+    assert ends[f"{N[0]:.3g}", max(fit.law.n)] == pytest.approx(
+        fit.predict(max(fit.law.n), N[0])[0]
+    )

@@ -19,6 +19,7 @@ from small_text import small_bitext
 
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.options import read_fields
+from mnmt_repro.cli.upgrade import _as_new
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.corpora.bitext import read_bitexts
 from mnmt_repro.corpora.encoding import encode
@@ -27,7 +28,7 @@ from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, DepthConfig, Ramp, UpgradeConfig
-from mnmt_repro.upgrading.learning_rate import OLD, diagonal_fisher
+from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
 from mnmt_repro.upgrading.start import load_upgraded
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
@@ -98,7 +99,10 @@ def loss_of(folder: str, capsys) -> float:
 
 
 def test_old_parameters_stay_as_they_are_but_for_named_ones(here: Path, capsys) -> None:
-    fails([*UPGRADE, "--as-new", "decoder.9"], capsys, "--as-new decoder.9", "near are")
+    fails([*UPGRADE, "--as-new", "decoder.9"], capsys, "--as-new decoder.9", "mean decoder.0")
+    fails([*UPGRADE, "--as-new", "decoder_nor"], capsys, "did you mean decoder_norm")
+    layers = {f"decoder.{i}.a": torch.full((1,), OLD) for i in (1, 10)}
+    assert [int(group) for group in _as_new(layers, ["decoder.1"]).values()] == [NEW, OLD]
     assert main([*UPGRADE, "--gamma", "0,1", "--as-new", "decoder_norm"]) == 0
     assert main(TRAIN_ON) == 0
     start, new = load_upgraded(Path("start/start.safetensors")), Path("both/last.safetensors")

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -208,6 +209,8 @@ def act_extend(options: ExtendOptions) -> int:
     new = [line for language in learnt for line in texts[language]]
     others = {name: lines for name, lines in texts.items() if name not in learnt}
     kept = [line for lines in others.values() for line in lines]
+    if options.keep_old and not kept:
+        raise InputError("--keep-old: --data has no text of another language; add such text there")
     keep: Sequence[str] = kept if options.keep_old else ()
     extend = partial(extend_vocabulary, old, tagless, new, min_count=options.min_count, keep=keep)
     if options.new_pieces is not None:
@@ -218,9 +221,12 @@ def act_extend(options: ExtendOptions) -> int:
             if not (tried and tried[-1].exhausted):
                 tried.append(extend(number))
         made = propose(tried, new)
-        rows = [_tried(each, new, kept) for each in (extend(0), *tried)]
-        print(pd.DataFrame(rows).to_string(index=False))
-        print(f"proposed: --new-pieces {made.asked}; twice as many hardly shorten the text")
+        table = pd.DataFrame(_tried(each, new, kept) for each in (extend(0), *tried))
+        why = "twice as many hardly shorten the text"
+        if made is tried[-1]:
+            why = "the text gives no more" if made.exhausted else "more may shorten it further"
+        print(table.to_string(index=False))
+        print(f"proposed: --new-pieces {made.asked}; {why}")
     if made.asked:
         print(
             *_by_occurrences(made.occurrences),
@@ -236,18 +242,18 @@ def act_extend(options: ExtendOptions) -> int:
 def _tried(made: Extension, new: Sequence[str], old: Sequence[str]) -> dict[str, Any]:
     """What a number of new pieces makes of new and of old text."""
     length, unknown = made.fit(new)
-    row: dict[str, Any] = {"asked for": made.asked, "new pieces": len(made.occurrences)}
-    row |= {"characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}"}
-    return row | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})
+    return {
+        "asked for": made.asked, "new pieces": len(made.occurrences),
+        "characters a token": f"{length:.2f}", "unknown": f"{unknown:.2%}",
+    } | ({"old text cut differently": f"{made.recut(old):.1%}"} if old else {})  # fmt: skip
 
 
 def _by_occurrences(occurrences: Mapping[str, int]) -> Iterator[str]:
     """Lines on new pieces that occur once, ten times, a hundred times and so on, or more often."""
-    rows: dict[int, list[str]] = {}
-    for piece, count in sorted(occurrences.items(), key=lambda item: -item[1]):
-        rows.setdefault(len(str(count)), []).append(piece)
-    for digits, pieces in rows.items():
-        times, some = f"{10 ** (digits - 1):,}", " ".join(pieces[:5])
+    often = sorted(occurrences, key=lambda piece: -occurrences[piece])
+    for digits, group in groupby(often, lambda piece: len(str(occurrences[piece]))):
+        times, pieces = f"{10 ** (digits - 1):,}", [*group]
+        some = " ".join(pieces[:5])
         yield f"{times:>9} times or more: {len(pieces):,} new pieces, such as {some}"
 
 

@@ -47,8 +47,13 @@ def act(options: ExportOptions) -> int:
     check_free(options.out)
     if options.quantize and options.to != "ct2":
         raise InputError("--quantize: goes with --to ct2; transformers stores weights as they are")
-    if not options.quantize and (options.data or options.test or options.pairs or options.limit):
-        raise InputError("--data, --test, --pairs, --limit: go with --quantize; leave them out")
+    if not options.quantize and options != ExportOptions(
+        folder=options.folder, to=options.to, out=options.out
+    ):
+        raise InputError(
+            "--data, --test, --pairs, --limit, --skip-bad, --most-lost: go with --quantize; leave "
+            "them out"
+        )
     trained = load_trained(options.folder)
     if options.quantize:
         _write_quantized(trained, options)
@@ -98,11 +103,10 @@ def _write_quantized(trained: Trained, options: ExportOptions) -> None:
         both = [Ct2.open(folder) for folder in folders.values()]
         for name, text in sets:
             losses = [each.cross_entropy(text) for each in both]
-            language = text.pair.partition("-")[2]
-            chrf = [
-                float(scores(each.translate(text.source, text.pair), text.target, language)["chrf"])
-                for each in both
-            ]
+            language, chrf = text.pair.partition("-")[2], []
+            for each in both:
+                translations = each.translate(text.source, text.pair)
+                chrf.append(float(scores(translations, text.target, language)["chrf"]))
             line = (
                 f"{text.pair}, {name}: loss {losses[0]:.4f} -> {losses[1]:.4f} nats a token, "
                 f"chrF {chrf[0]:.2f} -> {chrf[1]:.2f}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,7 +22,7 @@ from mnmt_repro.cli.upgrade_options import (
     usual,
 )
 from mnmt_repro.corpora.formats import content_hash
-from mnmt_repro.errors import InputError, note
+from mnmt_repro.errors import InputError, note, remedy
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.typed_config import SEEDS
 from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
@@ -101,8 +101,9 @@ def act(options: UpgradeOptions) -> int:
     from tqdm import tqdm
 
     from mnmt_repro.corpora.vocabulary import Vocabulary
+    from mnmt_repro.model import TABLES
     from mnmt_repro.upgrading.recipe import upgrade
-    from mnmt_repro.upgrading.vocabulary import PieceMap, match_pieces
+    from mnmt_repro.upgrading.vocabulary import PieceMap, check_new_rows, match_pieces
 
     old = _import(options) if is_imported(options.source) else _read_old(options)
     about, checkpoint = old.about, old.checkpoint
@@ -148,7 +149,10 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
-    rows, both = _rows(made, pieces), {"before": before, "after": after}
+    rows, both = {}, {"before": before, "after": after}
+    if pieces is not None and made.config.keep == "all":  # so that the others are old rows
+        tables = made.model.state_dict().items()
+        rows = {name: check_new_rows(table, pieces) for name, table in tables if name in TABLES}
     note(*no_text, *_notes(about, made, rows))
     report = made.report
     scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
@@ -214,15 +218,16 @@ def _texts(
 
 
 def _as_new(groups: Mapping[str, Tensor], names: Sequence[str]) -> dict[str, Tensor]:
-    """Groups in which the parameters whose names begin so are new ones."""
+    """Groups in which all parameters below these names, such as ``decoder.1``, are new."""
     from mnmt_repro.upgrading.learning_rate import NEW
 
-    for name in names:
-        if not any(each.startswith(name) for each in groups):
-            near = difflib.get_close_matches(name, groups, 3, cutoff=0.0)
-            raise InputError(f"--as-new {name}: no parameter begins so; near are {', '.join(near)}")
+    parts = {each: set(accumulate(each.split("."), "{}.{}".format)) for each in groups}
+    known = sorted(set().union(*parts.values()))
+    if wrong := [name for name in names if name not in known]:
+        why = f"no parameter begins so; {remedy(wrong[0], known, 3)}"
+        raise InputError(f"--as-new {wrong[0]}: {why}")
     return {
-        each: group.new_full(group.shape, NEW) if each.startswith(tuple(names)) else group
+        each: group.new_full(group.shape, NEW) if parts[each] & {*names} else group
         for each, group in groups.items()
     }
 
@@ -291,17 +296,6 @@ def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck
                 "old pieces spell them alike (--init random starts them apart), and the length of "
                 f"{check.far:,} new or spare rows is far from that of old ones"
             )
-
-
-def _rows(made: Upgraded, pieces: PieceMap | None) -> dict[str, RowCheck]:
-    """How the new rows of each table start, where the others are old ones."""
-    from mnmt_repro.model import TABLES
-    from mnmt_repro.upgrading.vocabulary import check_new_rows
-
-    tables = made.model.state_dict()
-    if pieces is None or made.config.keep != "all":
-        return {}
-    return {name: check_new_rows(tables[name], pieces) for name in TABLES if name in tables}
 
 
 def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:

@@ -65,9 +65,8 @@ class BitextSpec:
         needed = 2 if self.format == "moses" else 1
         if len(self.paths) != needed:
             raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
-        known = {each.name for each in fields(Columns)}
-        if self.format == "moses":
-            known = {"skip_bad"}
+        moses = self.format == "moses"
+        known = {"skip_bad"} if moses else {each.name for each in fields(Columns)}
         if (skip := self.options.get("skip_bad", "no")) not in ("yes", "no"):
             raise InputError(f"{self.paths[0]}: skip_bad={skip}: write yes or no")
         for option in self.options:

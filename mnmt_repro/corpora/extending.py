@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -97,7 +98,7 @@ def extend_vocabulary(
     kind: Any = ModelProto.SentencePiece
     bpe = model.trainer_spec.model_type == model.trainer_spec.BPE
     known = {each.piece for each in model.pieces}
-    learnt = _learn(lines, pieces, known, "bpe" if bpe else "unigram") if pieces else []
+    learnt = _learn(lines, pieces, known, "bpe" if bpe else "unigram") if pieces else {}
     languages = sorted(set(languages))
     check_codes(languages, old.languages)
     # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
@@ -105,40 +106,37 @@ def extend_vocabulary(
     for name in languages:
         if tag(name) not in known:
             model.pieces.append(kind(piece=tag(name), type=kind.USER_DEFINED))
-    first, left_out = len(model.pieces), [0, 0]
+    first, left_out = len(model.pieces), Counter[str]()
     before = old.processor.encode(list(keep), out_type=int)
     while True:  # to leave a piece out changes how often others occur
         del model.pieces[first:]
-        model.pieces.extend(kind(piece=text, score=last + score) for text, score in learnt)
+        model.pieces.extend(kind(piece=text, score=last + score) for text, score in learnt.items())
         model.trainer_spec.vocab_size = len(model.pieces)
         made = Vocabulary(model.SerializeToString(deterministic=True))
-        counts = np.bincount(made.encode(lines).flat, minlength=len(made))[first:]
+        counts = np.bincount(made.encode(lines).flat, minlength=len(made))[first:].tolist()
+        occurrences = dict(zip(learnt, counts, strict=True))
         after = made.processor.encode(list(keep), out_type=int)
         changed = {i for a, b in zip(before, after, strict=True) if a != b for i in b}
-        parts = _parts(text for text, _ in learnt) if bpe else ()
-        recutting = [first + i in changed for i in range(len(learnt))]
-        rare = [
-            count < min_count and text not in parts and not other
-            for (text, _), count, other in zip(learnt, counts, recutting, strict=True)
-        ]
-        if not any(recutting) and not any(rare):
+        cuts = [(text[:i], text[i:]) for text in learnt for i in range(1, len(text))]
+        parts = set(chain.from_iterable(cuts)) if bpe else ()  # BPE may merge a piece from them
+        why = {
+            text: "recutting" if at in changed else "rare"
+            for at, (text, count) in enumerate(occurrences.items(), start=first)
+            if at in changed or (count < min_count and text not in parts)
+        }
+        if not why:
             break
-        left_out = [left_out[0] + int(sum(rare)), left_out[1] + sum(recutting)]
-        learnt = [each for each, *out in zip(learnt, rare, recutting, strict=True) if not any(out)]
+        left_out.update(why.values())
+        learnt = {text: score for text, score in learnt.items() if text not in why}
     return Extension(
-        old=old,
-        vocabulary=made,
-        asked=pieces,
-        occurrences={text: int(count) for (text, _), count in zip(learnt, counts, strict=True)},
-        rare=left_out[0],
-        recutting=left_out[1],
-    )
+        old=old, vocabulary=made, asked=pieces, occurrences=occurrences, **left_out
+    )  # fmt: skip
 
 
 def _learn(
     lines: Sequence[str], pieces: int, known: Collection[str], kind: str
-) -> list[tuple[str, float]]:
-    """At most so many pieces that are not known, and their scores; characters come first."""
+) -> dict[str, float]:
+    """At most so many pieces that are not known, with their scores; characters come first."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
     characters = set(chain.from_iterable(unicodedata.normalize("NFKC", line) for line in lines))
@@ -146,19 +144,11 @@ def _learn(
     while True:
         learnt = learn_pieces(lines, size, model_type=kind, hard_vocab_limit=False)
         model = ModelProto.FromString(learnt)
-        new = [
-            (each.piece, each.score)
-            for each in model.pieces
-            if each.type == each.NORMAL and each.piece not in known
-        ]
+        normal = (each for each in model.pieces if each.type == each.NORMAL)
+        new = {each.piece: each.score for each in normal if each.piece not in known}
         if len(new) >= pieces or len(model.pieces) < size:
-            return sorted(new, key=lambda piece: len(piece[0]) > 1)[:pieces]
+            return dict(sorted(new.items(), key=lambda item: len(item[0]) > 1)[:pieces])
         size += pieces - len(new)
-
-
-def _parts(pieces: Iterable[str]) -> set[str]:
-    """Beginnings and ends of pieces: BPE may merge a piece from them."""
-    return {part for text in pieces for i in range(1, len(text)) for part in (text[:i], text[i:])}
 
 
 def propose(extensions: Sequence[Extension], lines: Sequence[str]) -> Extension:
@@ -172,7 +162,5 @@ def propose(extensions: Sequence[Extension], lines: Sequence[str]) -> Extension:
         The new text.
     """
     lengths = [each.fit(lines)[0] for each in extensions]
-    for i, (now, more) in enumerate(zip(lengths, lengths[1:], strict=False)):
-        if more < WORTH * now:
-            return extensions[i]
-    return extensions[-1]
+    doubled = zip(extensions, lengths, lengths[1:], strict=False)
+    return next((each for each, now, more in doubled if more < WORTH * now), extensions[-1])

@@ -155,8 +155,8 @@ def _set_aside(bad: Sequence[tuple[int, str]], name: str, skip: bool) -> None:
     if not bad:
         return
     faults = "; ".join(f"line {number}: {why}" for number, why in bad[:LISTED])
-    if more := len(bad) - LISTED:
-        faults += f"; and {more:,} more bad lines" * (more > 0)
+    if len(bad) > LISTED:
+        faults += f"; and {len(bad) - LISTED:,} more bad lines"
     if not skip:
         raise InputError(
             f"{name}: {faults}; mend or remove each on both sides, or add --skip-bad, or "
@@ -228,11 +228,10 @@ def _bitext(
 ) -> Bitext:
     """The sentences of a split, or all where none is asked for."""
     split = columns.split
-    empty = {
-        row[0]: f"no text in {names[0] if _empty(row[1]) else names[1]!r}"
-        for row in rows
-        if _empty(row[1]) or _empty(row[2])
-    }
+    empty: dict[int, str] = {}
+    for number, source, target, *_ in rows:
+        if _empty(source) or _empty(target):
+            empty[number] = f"no text in {names[0 if _empty(source) else 1]!r}"
     _set_aside(sorted([*bad, *empty.items()]), name, columns.skip_bad == "yes")
     rows = [row for row in rows if row[0] not in empty]
     if not rows:

@@ -186,15 +186,11 @@ class Ct2:
         piece = self.vocabulary.processor.id_to_piece
         first = 0 if self.tags == "both" else 1  # the tag starts the decoder
         source, target = (
-            [
-                [piece(i) for i in side.take(np.array([row])).flat.tolist()]
-                for row in range(len(text))
-            ]
+            [[piece(i) for i in row.tolist()] for row in np.split(side.flat, side.offsets[1:-1])]
             for side in (encoded.source, encoded.target)
         )
-        scored = self.translator.score_batch(
-            source, [pieces[first:-1] for pieces in target], max_batch_size=64
-        )
+        begun = [pieces[first:-1] for pieces in target]
+        scored = self.translator.score_batch(source, begun, max_batch_size=64)
         nats = -sum(sum(each.log_probs) for each in scored)
         return nats / int((encoded.target.lengths - 1).sum())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -346,10 +347,10 @@ class LawFit(Generic[L_co]):
         if n is None:
             raise InputError(f"plot: draws one size, and this law has {' and '.join(law.inputs)}")
         sizes = np.geomspace(n.min(), n.max(), 40)
-        # A column of the design that equals the size of its row is the size.
+        is_size = [np.array_equal(column, n) for column in law.rows.T]
         rows = {
-            name: np.where(row == size, sizes[:, None], row)
-            for name, size, row in zip(names, n, law.rows, strict=True)
+            name: np.where(is_size, sizes[:, None], row)
+            for name, row in zip(names, law.rows, strict=True)
         }
         curves = pd.concat(
             pd.DataFrame({"n": sizes, "loss": law.curve(self.values, row), "curve": name})
@@ -372,15 +373,17 @@ class LawFit(Generic[L_co]):
 
     def describe(self, interval: Asked = "auto") -> str:
         """The law in words: its formula, parameters with 95 % intervals, and what is in doubt."""
+        table = self.summary(interval).to_string(index=False, float_format="{:.5g}".format)
+        first, *notes = self._words(interval)
+        return "\n".join([first, *[table] * self.identified, *notes])
+
+    def _words(self, interval: Asked = "auto") -> list[str]:
         formula = self.law.formula
         if self.law.direction == "max":
             formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
         label, r2 = self.label and f"{self.label}: ", f", R² {self.r2:.5f}" * self.identified
-        lines = [f"{label}{formula}   ({self.observations} rows{r2})"]
-        if self.identified:
-            table = self.summary(interval).to_string(index=False, float_format="{:.5g}".format)
-            lines += [table, f"95 % intervals: {self.method_in_words(interval)}"]
-        return "\n".join([*lines, *self.notes()])
+        method = [f"95 % intervals: {self.method_in_words(interval)}"] * self.identified
+        return [f"{label}{formula}   ({self.observations} rows{r2})", *method, *self.notes()]
 
     def notes(self) -> list[str]:
         """Notes on the fit: why it, or its fraction, is not identified, bounds, rows left out."""
@@ -394,8 +397,7 @@ class LawFit(Generic[L_co]):
     __repr__ = describe
 
     def _repr_html_(self) -> str:
-        notes = [self.law.formula, f"95 % intervals: {self.method_in_words()}", *self.notes()]
-        return f"<p>{'; '.join(notes)}</p>" + self.summary().to_html(index=False)
+        return f"<p>{escape('; '.join(self._words()))}</p>" + self.summary().to_html(index=False)
 
 
 def r_squared(observed: Array, rss: float, weights: Array) -> float:

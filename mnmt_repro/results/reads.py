@@ -35,7 +35,8 @@ def load_ipython_extension(shell: object) -> None:
 
     def write(*line: Any) -> None:
         with Path(path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, default=str) + "\n")
+            default = lambda each: list(each) if isinstance(each, set) else str(each)  # noqa: E731
+            file.write(json.dumps(line, default=default) + "\n")
 
     def noted(load: Callable[..., pd.DataFrame]) -> Callable[..., pd.DataFrame]:
         @functools.wraps(load)
@@ -47,7 +48,6 @@ def load_ipython_extension(shell: object) -> None:
             finally:
                 inside -= 1
             root = str(results.results_root(asked.pop("root", None)))
-            asked = {k: list(v) if isinstance(v, tuple | set) else v for k, v in asked.items()}
             write(load.__name__, {"root": root, **asked}, frame_digest(frame))
             return frame
 
@@ -56,13 +56,10 @@ def load_ipython_extension(shell: object) -> None:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if inside:
             return
-        if event == "open" and not isinstance(arguments[0], int | None):
-            name = os.path.realpath(os.fsdecode(arguments[0]))
-            if not name.startswith(store + os.sep):
-                return
-        elif event not in _PROCESSES:
-            return
-        write("all", {}, "")
+        named = event == "open" and not isinstance(arguments[0], int | None)
+        inner = named and os.path.realpath(os.fsdecode(arguments[0])).startswith(store + os.sep)
+        if inner or event in _PROCESSES:
+            write("all", {}, "")
 
     for name in _LOADERS:
         setattr(results, name, noted(getattr(results, name)))

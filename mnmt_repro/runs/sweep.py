@@ -26,14 +26,7 @@ from tqdm import tqdm
 
 from mnmt_repro.errors import InputError, printable
 from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
-from mnmt_repro.runs.order import (
-    Task,
-    is_trained,
-    plan,
-    progress_of,
-    shorter_runs,
-    with_parents,
-)
+from mnmt_repro.runs.order import Task, is_trained, plan, progress_of, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.training_text import TextSource
 
@@ -371,21 +364,19 @@ def sweep(
     def look(spec: RunSpec) -> None:
         """Show how far a run is, how fast, and how long the rest takes."""
         if spec.run_id not in lines:
-            begun = f"{spec.label}: begun"
-            lines[spec.run_id] = tqdm(
-                desc=begun, bar_format="{desc}", leave=False, disable=bar.disable
-            )
+            how: dict[str, Any] = {"bar_format": "{desc}", "leave": False, "disable": bar.disable}
+            lines[spec.run_id] = tqdm(desc=f"{spec.label}: begun", **how)
         at = progress_of(spec, runs_folder)
-        if at is None or not at["seconds"]:
+        if not (at and at["step"] and at["seconds"]):
             return
         share = spec.training.share_spent(at["step"], at["target_tokens"])
         pace = at["target_tokens"] / at["seconds"]
         left = tqdm.format_interval(round(at["seconds"] * max(1 / share - 1, 0)))
-        shown = f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left"
-        lines[spec.run_id].set_description_str(shown)
+        now = f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left"
+        lines[spec.run_id].set_description_str(now)
         if log and tenths.get(spec.run_id, -1) < int(10 * share) < 10:
             tenths[spec.run_id] = int(10 * share)
-            print(shown, file=sys.stderr, flush=True)
+            print(now, file=sys.stderr, flush=True)
 
     def ended(task: Task, failure: str | None = None) -> None:
         spec = task.spec

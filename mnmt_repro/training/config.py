@@ -50,9 +50,9 @@ COMPILE_PAYS = {16: 25_000_000, 40: 20_000_000, 128: 12_000_000, 256: 5_000_000}
 that it takes, on one processor thread (`data/benchmarks/training_step.json`)."""
 
 LATER = (
-    *("decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share"),
+    "decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share",
     "stop_after",
-)
+)  # fmt: skip
 """Fields that are newer than the first stored runs; see `TrainingConfig.settings`."""
 
 
@@ -148,6 +148,8 @@ class TrainingConfig:
             raise InputError("give the budget either as target_tokens or as steps, not both")
         if self.first_weights is None and self.first_share != 0.5:
             raise InputError("training first_share goes with first_weights")
+        if self.stop_after is not None and self.keep != "best":
+            raise InputError("training stop_after goes with keep best, as later weights are worse")
 
     @property
     def planned_tokens(self) -> int:
@@ -181,7 +183,7 @@ class TrainingConfig:
         since the one with the lowest mean loss over pairs.
 
         >>> config = TrainingConfig(
-        ...     learning_rate=1, warmup_steps=1, batch_tokens=1, steps=9, stop_after=2
+        ...     learning_rate=1, warmup_steps=1, batch_tokens=1, steps=9, stop_after=2, keep="best"
         ... )
         >>> curve = [
         ...     {"step": k, "cross_entropy": loss}

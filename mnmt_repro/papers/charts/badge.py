@@ -62,14 +62,14 @@ class Badge:
 
     def to_html(self) -> str:
         """Write the badge as HTML."""
-        label, title = html.escape(self.label), html.escape(self.title)
-        there = html.escape(self.href)
+        label, title, there = map(html.escape, (self.label, self.title, self.href))
         tag, link = ("a", f' href="{there}"') if there else ("span", ' role="img"')
+        said = f"{label}. {title}" if title else label
         # JupyterLab has no style sheet of ours.
         style = f"background-color:{STYLE[self.verdict][1]};color:#fff;padding:0 0.7em"
         return (
             f'<{tag} class="mnmt-badge" data-verdict="{self.verdict}" style="{style}"{link} '
-            f'title="{title}" aria-label="{label}. {title}">{label}</{tag}>'
+            f'title="{title}" aria-label="{said}">{label}</{tag}>'
         )
 
     def __str__(self) -> str:

@@ -26,17 +26,12 @@ def add(commands: Any) -> None:
         ],
         act=act,
     )
-    parser.add_argument(
-        "--source",
-        type=lambda text: Path(text).expanduser(),
-        default=ROOT,
-        help="folder with _config.yml and _toc.yml (default: this one)",
-    )
-    parser.add_argument(
-        "--output",
-        type=lambda text: Path(text).expanduser(),
-        help="folder in which _build/ is made (default: the source)",
-    )
+    for name, default, what in (
+        ("--source", ROOT, "folder with _config.yml and _toc.yml (default: this one)"),
+        ("--output", None, "folder in which _build/ is made (default: the source)"),
+    ):
+        folder = lambda text: Path(text).expanduser()  # noqa: E731
+        parser.add_argument(name, type=folder, default=default, help=what)
     parser.add_argument(
         "--jobs", type=int, help="pages executed at once (default: one more than the processors)"
     )
