@@ -45,9 +45,9 @@ USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
-COMPILE_PAYS = {16: 25_000_000, 40: 20_000_000, 128: 12_000_000, 256: 5_000_000}
-"""By the most width of a model: target tokens from which compiling saves more than the two minutes
-that it takes, on one processor thread (`data/benchmarks/training_step.json`)."""
+COMPILE_PAYS = {16: 12_000_000, 40: 8_000_000, 128: 4_500_000, 256: 2_500_000}
+"""By the most width of a model: target tokens from which compiling saves more than the minute that
+it takes, on one processor thread (`data/benchmarks/peers.json`, and a margin of a third)."""
 
 LATER = (
     "decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share",
