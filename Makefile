@@ -45,7 +45,8 @@ $(bin)/python:
 	    % sys.version_info[:2])'
 	@$(PYTHON) -m venv $(venv)
 
-# Stamps: an install is repeated only when pyproject.toml changes.
+# Stamps: an install is repeated only when pyproject.toml changes. Of torch it takes the version that
+# stored runs were made with; any within the bounds of pyproject.toml may be installed by hand.
 $(venv)/.base: pyproject.toml | $(bin)/python
 	@echo "Installing the base tier into $(venv) (once; a minute or two) ..."
 	@$(pip) --editable .
@@ -53,7 +54,7 @@ $(venv)/.base: pyproject.toml | $(bin)/python
 
 $(venv)/.full: pyproject.toml | $(bin)/python
 	@echo "Installing the base, train and test tiers and the extras into $(venv) (once; some minutes) ..."
-	@$(pip) --editable '.[train,test,ct2,submitit,dask,tensorboard]'
+	@$(pip) --editable '.[train,test,ct2,submitit,dask,tensorboard]' $$(grep '^torch==' requirements.lock)
 	@touch $@ $(venv)/.base
 
 $(venv)/.lab: pyproject.toml | $(venv)/.base
