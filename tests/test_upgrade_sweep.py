@@ -331,3 +331,28 @@ def test_an_upgrade_on_real_text(corpora_dir: Path, tmp_path: Path, monkeypatch)
     assert run["run"]["vocabulary_hash"] == new.hash != old.hash
     assert new.hash != run_vocabulary(replace(child, kept=())).hash
     assert {split_pair(pair)[0] for pair in child.mixture.pairs} == {"eng", "xho", "npi"}
+
+
+def test_an_upgrade_with_an_extended_vocabulary(corpora_dir: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("MNMT_REPRO_DATA", str(corpora_dir))
+    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
+    parent = software25(("xho",))
+    config = UpgradeConfig(embeddings="centroid")
+    child = software25(
+        ("xho", "npi"),
+        kept=(("npi", 120),),
+        vocabulary=parent.vocabulary,
+        model=replace(parent.model, vocab_size=600 + 1 + 3000),
+        upgrade=Upgrade(parent=parent, config=config, new_pieces=3000),
+    )
+    assert sweep_into(tmp_path / "store", tmp_path / "runs", [child], InThisProcess()) == []
+    old, new = run_vocabulary(parent), run_vocabulary(child)
+    for at in (0, 300, len(old) - 1):
+        assert new.processor.id_to_piece(at) == old.processor.id_to_piece(at)
+    assert new.processor.id_to_piece(len(old)) == "<2npi>"
+    assert len(old) + 30 < len(new) < child.model.vocab_size  # so little text has not so many
+    table = upgrade_of(child, tmp_path / "runs").model.state_dict()["embedding.weight"]
+    torch.testing.assert_close(table[len(old) :], table[: len(old)].mean(0).expand(3001, -1))
+    fewer = replace(child, upgrade=Upgrade(parent=parent, config=config, new_pieces=9))
+    assert len(run_vocabulary(fewer)) == len(old) + 1 + 9
+    assert fewer.config_hash != child.config_hash

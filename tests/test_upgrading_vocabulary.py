@@ -134,6 +134,7 @@ def hand_made() -> PieceMap:
         ("unk", [0, 1, 2, 3, 2, 5, 2, 4], (2, 2, 0, 0)),
         ("mean", [0, 1, 2, 3, 4.5, 5, 2, 4], (2, 1, 0, 0)),
         ("random", [0, 1, 2, 3, -1, 5, -0.1, 4], (2, 0, 0, 2)),
+        ("centroid", [0, 1, 2, 3, 3, 5, 3, 4], (2, 0, 2, 0)),
     ],
 )
 def test_rows_by_hand(kind: str, expected: list[float], check: tuple[int, ...]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from mnmt_repro.corpora.encoding import (
     encode_cached,
     encode_conlang,
 )
+from mnmt_repro.corpora.extending import extend_vocabulary
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import data_hash, get_card, known_test_sets
 from mnmt_repro.corpora.version import CORPORA_VERSION
@@ -108,8 +110,27 @@ def run_vocabulary(spec: RunSpec) -> Vocabulary:
     """The pieces of a run: its vocabulary's, or its generated languages' syllables."""
     if spec.conlang is not None:
         return SyllableVocabulary(spec.conlang)
+    if spec.upgrade is not None and spec.upgrade.new_pieces is not None:
+        return _extended(spec, spec.upgrade.parent, spec.upgrade.new_pieces)
     assert spec.vocabulary is not None
     return corpus_vocabulary(spec.corpus, spec.vocabulary, dict(spec.kept))
+
+
+def _extended(spec: RunSpec, parent: RunSpec, pieces: int) -> Vocabulary:
+    """The parent's vocabulary, and new pieces of the languages that the parent lacks."""
+    old, kept = run_vocabulary(parent), dict(spec.kept)
+    languages, known = (
+        {code for pair in run.mixture.pairs for code in pair.split("-")} for run in (spec, parent)
+    )
+    added = sorted(languages - known)
+    pairs = [pair for pair in spec.mixture.pairs if pair.split("-")[1] in added]
+
+    def extend() -> Vocabulary:
+        text = (keep(load_split(spec.corpus, pair, "train"), kept).target for pair in pairs)
+        return extend_vocabulary(old, added, [*chain.from_iterable(text)], pieces).vocabulary
+
+    inputs = [CORPORA_VERSION, old.hash, data_hash(spec.corpus, pairs), kept, pieces]
+    return _made_once(f"{spec.corpus}-{digest(inputs)}", extend)
 
 
 def corpus_vocabulary(
@@ -138,12 +159,20 @@ def _trained_once(
     name: str, config: VocabularyConfig, text: Iterable[tuple[str, Bitext]]
 ) -> Vocabulary:
     """The vocabulary of this name in the cache; the text is read only where there is none."""
-    path = cache_root() / "vocabularies" / f"{name}.model"
-    if not path.exists():
+
+    def trained() -> Vocabulary:
         sides = {pair: (bitext.source, bitext.target) for pair, bitext in text}
         if sum(len(source) for source, _ in sides.values()) > _MANY_SENTENCES:
             tell(f"training a vocabulary of {config.pieces:,} pieces, once for this text")
-        train_vocabulary(config, sides).save(path)
+        return train_vocabulary(config, sides)
+
+    return _made_once(name, trained)
+
+
+def _made_once(name: str, make: Callable[[], Vocabulary]) -> Vocabulary:
+    path = cache_root() / "vocabularies" / f"{name}.model"
+    if not path.exists():
+        make().save(path)
     return Vocabulary.load(path)
 
 

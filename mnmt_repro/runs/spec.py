@@ -43,7 +43,8 @@ class Upgrade:
     """What a run begins with in place of random weights: an upgrade of another run's last ones.
 
     The old vocabulary is the parent's, the new one the run's own; where they are the same, it
-    stays.
+    stays. With `new_pieces`, the run's is the parent's with at most so many pieces more, learnt
+    from the languages that the parent lacks, and rows of the tables that no piece takes are spare.
 
     Raises
     ------
@@ -55,6 +56,7 @@ class Upgrade:
     config: UpgradeConfig
     fisher_share: float | None = None  # Appendix D: gamma_old slows down only this share of the old
     # entries, those with the most Fisher information; None: all of them
+    new_pieces: int | None = None
 
     def __post_init__(self) -> None:
         if self.fisher_share is not None and not 0 < self.fisher_share < 1:
@@ -138,6 +140,8 @@ class RunSpec:
                 "config": asdict(self.upgrade.config),
                 "fisher_share": self.upgrade.fisher_share,
             }
+            if self.upgrade.new_pieces is not None:
+                fields["upgrade"]["new_pieces"] = self.upgrade.new_pieces
             if self.conlang is not None:
                 fields["upgrade"]["first_sentence"] = self.first_sentence
         return fields

@@ -131,7 +131,13 @@ def piece_map(spec: RunSpec) -> PieceMap | None:
     if spec.conlang is not None:
         return untrained_pieces(spec.conlang, parent.mixture.pairs, parent.model.vocab_size)
     old, new = run_vocabulary(parent), run_vocabulary(spec)
-    return None if old.hash == new.hash else match_pieces(old, new)
+    if old.hash == new.hash:
+        return None
+    matched = match_pieces(old, new)
+    spare = range(len(new), spec.model.vocab_size)
+    unused = (Piece(kind="text", text=f"<unused {i}>") for i in spare)
+    source = np.append(matched.source, np.full(len(spare), -1))
+    return replace(matched, new=(*matched.new, *unused), source=source)
 
 
 def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> PieceMap | None:

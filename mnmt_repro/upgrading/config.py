@@ -21,7 +21,7 @@ from mnmt_repro.typed_config import (
     setting,
 )
 
-NewRows = Literal["unk", "random", "mean"]
+NewRows = Literal["unk", "random", "mean", "centroid"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
 Normalisation = Literal["frobenius", "function", "function-shared", "none"]
 AnyNormalisation = Literal["auto", Normalisation]
@@ -149,8 +149,9 @@ class UpgradeConfig:
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = setting(
         "embeddings of new pieces: the mean of the old pieces that the new piece splits into, a "
-        "copy of the embedding of <unk>, or random. With --preset or without --vocab the default "
-        "is unk, as published; with byte fallback, <unk> is hardly trained (default: mean)",
+        "copy of the embedding of <unk>, random, or the centroid of all old pieces. With --preset "
+        "or without --vocab the default is unk, as published; with byte fallback, <unk> is hardly "
+        "trained (default: mean)",
         "unk",
         flags=("--init",),
     )

@@ -306,7 +306,7 @@ def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> Non
     new
         Rows of pieces that the old vocabulary does not have: `unk` (a copy of the old `<unk>`),
         `random`, or `mean` of the old pieces that the new one splits into (of `<unk>` where there
-        are none, as for bytes).
+        are none, as for bytes), or `centroid`, the mean of all old pieces.
     """
     source = torch.from_numpy(pieces.source)
     kept = torch.nonzero(source >= 0).flatten()
@@ -314,7 +314,9 @@ def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> Non
         max(1, _AT_ONCE // table.shape[1])
     ):  # a copy of the whole table would be large
         made[rows] = table[source[rows]]
-    if new != "random":
-        for index in torch.nonzero(source < 0).flatten().tolist():
-            split = pieces.splits.get(index, ()) if new == "mean" else ()
-            made[index] = table[list(split)].mean(0) if split else table[pieces.unknown]
+    if new == "random":
+        return
+    usual = table[: len(pieces.old)].mean(0) if new == "centroid" else table[pieces.unknown]
+    for index in torch.nonzero(source < 0).flatten().tolist():
+        split = pieces.splits.get(index, ()) if new == "mean" else ()
+        made[index] = table[list(split)].mean(0) if split else usual

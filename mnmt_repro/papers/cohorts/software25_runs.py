@@ -227,6 +227,7 @@ def upgraded(
     alpha: float = 5.0,
     related: bool = True,
     fisher_share: float | None = None,
+    new_pieces: int | None = None,
     rate_divided_by: float = 1.0,
     **changes: Any,
 ) -> RunSpec:
@@ -236,8 +237,8 @@ def upgraded(
     ----------
     alpha
         Up-sampling factor of the added languages and, where `related`, of those related to them.
-    fisher_share
-        See `spec.Upgrade`.
+    fisher_share, new_pieces
+        See `spec.Upgrade`. Without new pieces the vocabulary is one of all languages.
     rate_divided_by
         How many times lower the learning rate is than usual.
     **changes
@@ -249,12 +250,19 @@ def upgraded(
     chosen = (*grouping.added, *(grouping.related if related else ()))
     upsampling = dict.fromkeys(chosen, alpha) if alpha != 1 else {}
     rate = run.training.learning_rate / rate_divided_by
+    if new_pieces is not None:
+        rows = parent.model.vocab_size + len(grouping.added) + new_pieces  # a tag a language
+        model = replace(run.model, vocab_size=rows)
+        run = replace(run, model=model, vocabulary=parent.vocabulary)
     return replace(
         run,
         mixture=both_ways(available() | dict(run.kept), upsampling),
         training=replace(run.training, learning_rate=rate),
         upgrade=Upgrade(
-            parent=parent, config=recipe(MINI, kind, seed, **changes), fisher_share=fisher_share
+            parent=parent,
+            config=recipe(MINI, kind, seed, **changes),
+            fisher_share=fisher_share,
+            new_pieces=new_pieces,
         ),
     )
 
