@@ -112,6 +112,20 @@ def test_mixtures_of_another_cohort_are_read_on_the_single_pairs_of_the_last() -
     assert whole["all"]["capacity"].value == pytest.approx(1, rel=1e-3)
 
 
+def test_each_way_is_read_on_its_single_pairs() -> None:
+    sampled, matched = log_linear(table()), log_linear(table(MATCHED, alone=()))
+    weighted = matched[matched["p"] < 1].assign(cross_entropy=lambda f: f["cross_entropy"] * 0.9)
+    rows = pd.concat([sampled, weighted]).assign(passes=2.0)
+    read = settled.fractions_by_way(rows, settled.ways(GRID), 0.05).set_index(["way", "n"])
+    assert list(dict.fromkeys(read.index.get_level_values("way"))) == [
+        "all of the text", "text-matched",
+    ]  # fmt: skip
+    whole, weight = (read.loc[way, MIXED[1]] for way in ("all of the text", "text-matched"))
+    assert whole["times"] == pytest.approx(0.05**-0.5, rel=1e-3)
+    assert weight["times"] / whole["times"] == pytest.approx(0.9**-5, rel=1e-3)
+    assert whole["own"] == pytest.approx(1e6 / MIXED[1]) and whole["passes"] == 2
+
+
 def test_the_interval_of_a_capacity_holds_the_truth() -> None:
     some = tuple(int(n) for n in np.geomspace(150, 40_000, 7))
     held = []

@@ -10,7 +10,7 @@ leaves out, and the mix of domains (`other_causes`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from mnmt_repro.papers.cohorts.names import cohort_name
 from mnmt_repro.papers.effects.cells import (
     Cells,
     Rows,
+    cells_of,
     common_cells,
     framed,
     in_regime,
@@ -200,6 +201,55 @@ def interpolated_fraction(
             at = np.interp(-mine, -curve, log_n[alone], left=np.nan, right=np.nan)
             log_f[draw, own.index] = at - log_n[own.index]
     return cells.iloc[small].reset_index(drop=True), log_f[:, small]
+
+
+def ways(grid: str) -> dict[str, tuple[str, str]]:
+    """Cohorts of the mixtures and of the single pairs, by how a grid of this tier is trained."""
+    return {
+        "half of the text": (f"{grid}-half", f"{grid}-half"),
+        "all of the text": (grid, grid),
+        "text-matched": (f"{grid}-matched", grid),
+        "equal-first": (f"{grid}-equal-first", grid),
+    }
+
+
+@framed()
+def fractions_by_way(
+    rows: pd.DataFrame, cohorts: Mapping[str, tuple[str, str]], weight: float
+) -> Rows:
+    """How many times its weight a pair gets of a model, by each way to train that has rows.
+
+    It is the geometric mean of f over p (`interpolated_fraction`) over the pairs of a size. Sizes
+    at which some pair cannot be read are left out.
+
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one test set.
+    cohorts
+        As of `ways`.
+
+    Returns
+    -------
+    DataFrame
+        ``way, n, times, low, high`` (95 %) and, of the pair with the fewest, ``own`` tokens per
+        parameter and ``passes`` over its text.
+    """
+    for way, names in cohorts.items():
+        mixed, alone = (rows[rows["cohort"] == name] for name in names)
+        if mixed.empty or alone[alone["p"] == 1].empty:
+            continue
+        own = pd.concat([mixed[mixed["p"] < 1], alone[alone["p"] == 1]])
+        cells, log_f = interpolated_fraction(cells_of(own), weight)
+        passes = own[own["p"].round(9) == weight].groupby("n_non_embedding")["passes"].max()
+        for n, group in cells.groupby("n_non_embedding"):
+            times = np.exp(log_f[:, group.index].mean(1)) / weight
+            if np.isnan(times[0]):
+                continue
+            of_text = {"own": own_tokens(group).min(), "passes": passes[n]}
+            share = _measured(times)
+            values = {"times": share.value, "low": share.low, "high": share.high}
+            yield {"way": way, "n": n} | values | of_text
 
 
 def _require_sizes(sizes: pd.Series, what: str) -> None:
