@@ -153,6 +153,7 @@ def both_ways(
     return Mixture.from_sizes(by_pair(sizes), upsampling=by_pair(upsampling))
 
 
+@cache  # hundreds of upgrades share an old model, whose hash is then taken once
 def from_scratch(
     kind: Kind,
     *,
