@@ -1,6 +1,6 @@
-"""The list of all claims on the page of verdicts: a row a claim, its settings folded.
+"""The list of all claims on the page of verdicts, and that of what changed after data were seen.
 
-Each row has the anchor to which the claim's badges lead.
+Each row of the first has the anchor to which the claim's badges lead, and folds its settings.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "where": plain(row["setting"]),
         "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
         "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
+        "changes": f"after-seeing-data.html#{_changes(claim.id)}"
+        * (linked and row["post_hoc"] == "yes"),
         "why": row["why"],
         "robust": row["robust"],
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
@@ -68,3 +70,24 @@ def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:
         "seeds": f"{row['seeds']:.0f}",
         "verdict": said(row) if row["verdict"] else "shown, not judged",
     }
+
+
+def change_list(changes: pd.DataFrame, claims: Sequence[str]) -> Html:
+    """List changes, with a link a claim that hides those of all other claims, without a script.
+
+    Parameters
+    ----------
+    changes
+        ``date, claims`` (ids between blanks, or ``all``), ``kind, change, known, commit``.
+    claims
+        Ids that get a link.
+    """
+    listed = changes.to_csv(index=False, lineterminator="\n")
+    anchors = {claim: _changes(claim) for claim in claims}
+    html = render("change_list", rows=changes.to_dict("records"), anchors=anchors, listed=listed)
+    return Html(html=html, words=changes.to_string(index=False))
+
+
+def _changes(claim: str) -> str:
+    """Name of the link that shows the changes of one claim."""
+    return f"changes-{claim.lower()}"

@@ -114,11 +114,12 @@ def half_width_written(measure: str, half: float, claim: str = "") -> str:
     """Half an interval: a distance, or a factor where the measure is written as a ratio of logs.
 
     >>> half_width_written("gain", 1.77), half_width_written("mean_log_ratio", 0.255)
-    ('± 1.77 %', 'a factor of 1.29')
+    ('± 1.8 %', 'a factor of 1.29')
     """
     if _form(measure, claim) == "log":
         return f"a factor of {_digits(math.exp(half))}"
-    return f"± {written(measure, half, claim).removeprefix('+')}"
+    number, _, unit = _in_units(measure, half, claim)
+    return f"± {float(f'{number:.2g}'):g}{unit}"
 
 
 def limit_written(measure: str, claim: Claim) -> str:

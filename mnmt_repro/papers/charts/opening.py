@@ -13,8 +13,9 @@ from IPython.display import Markdown
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import typeset
-from mnmt_repro.papers.charts.measures import limit_written, measured, named, written
+from mnmt_repro.papers.charts.measures import limit_written, measured, named
 from mnmt_repro.papers.charts.provenance import counted
+from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, how_sure
 
@@ -37,9 +38,9 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
     claim
         Such as ``"A6"``.
     sentences
-        Verdict to sentence, as Markdown. ``{value}``, ``{low}``, ``{high}`` and ``{limit}`` stand
-        for the numbers of the claim's headline with their units. A verdict without a sentence gets
-        the title of the claim and the verdict.
+        Verdict to sentence, as Markdown. ``{value}`` and ``{limit}`` stand for the numbers of the
+        claim's headline with their units, the value with as many digits as in the lines below. A
+        verdict without a sentence gets the title of the claim and the verdict.
 
     Raises
     ------
@@ -47,11 +48,11 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
         When the claim has no stored verdict, or a sentence has more than `MOST_WORDS` words.
     """
     row, of = headline(stored, claim), claims_by_id()[claim]
-    numbers = {  # whose direction the sentence says in words
-        end: written(row["measure"], row[end], claim).removeprefix("+")
-        for end in ("value", "low", "high")
+    value = measured(row["measure"], row, claim).partition(" (")[0]
+    numbers = {
+        "value": value.removeprefix("+"),  # whose direction the sentence says in words
+        "limit": limit_written(row["measure"], of),
     }
-    numbers["limit"] = limit_written(row["measure"], of)
     every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
     return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
 
@@ -70,16 +71,18 @@ def sentence(text: str) -> Markdown:
 
 
 def three_lines(
-    stored: pd.DataFrame, claim: str, *others: str, drawn: str | None = None
+    stored: pd.DataFrame, claim: str, *others: str, caution: str = "", drawn: str | None = None
 ) -> Markdown:
-    """What the paper claims, what we measure, and how sure it is; then the badges of the page.
+    """What the paper claims, what we measure, and how sure it is; then the page's other claims.
 
     Parameters
     ----------
     stored
         From `claims.read_stored`.
     claim, others
-        The page's main claim, and further ones that only get their badges.
+        The page's main claim, and further ones, a row each: the paper's sentence beside our effect.
+    caution
+        A sentence without which a verdict of the page would be misread.
     drawn
         The cohort that the page draws, empty for own runs. A sentence is added where the page's
         default cohort is another, since the verdicts are those of our runs.
@@ -91,24 +94,35 @@ def three_lines(
     """
     row, of = headline(stored, claim), claims_by_id()[claim]
     letter = claim[0]
-    effect = f"{named(row['measure'], claim)}: {measured(row['measure'], row, claim)}"
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
-    ours = f"{effect} ({where}, {counted(int(row['seeds']), 'seed')})."
-    if pd.isna(row["value"]):
-        ours = f"Not judged yet: {row['why'] or 'no rows yet'} ({where})."
-        if "declared runs" in row["why"]:
-            ours += " The charts show earlier runs, which are shorter."
+    if pd.notna(row["value"]):
+        where += f", {counted(int(row['seeds']), 'seed')}"
+    ours = f"{_effect(row)} ({where})."
+    if "declared runs" in row["why"]:
+        ours += " The charts show earlier runs, which are shorter."
     claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
-        "We": typeset(ours),
-        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
+        "We": ours,
+        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} {caution}",
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
-    beside = " ".join(badge(stored, each).to_html() for each in others)
-    also = f"\n\nAlso on this page: {beside}" * bool(beside)
+    rows = [
+        (badge(stored, name), claims_by_id()[name], _effect(headline(stored, name)))
+        for name in others
+    ]
+    also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
+
+
+def _effect(row: pd.Series) -> str:
+    """The effect behind a verdict, or why there is none yet."""
+    if pd.isna(row["value"]):
+        return f"Not judged yet: {row['why'] or 'no rows yet'}"
+    return typeset(
+        f"{named(row['measure'], row['claim'])}: {measured(row['measure'], row, row['claim'])}"
+    )

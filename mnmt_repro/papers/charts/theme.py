@@ -85,15 +85,24 @@ def weight_color(weights: Sequence[float]) -> altair.Color:
     return altair.Color("p", type="ordinal", scale=scale, title="weight p", legend=legend)
 
 
-def plain(label: str) -> str:
-    """What a chart or a tab calls generated languages, whose registered settings say "conlang".
+_PLAIN = {
+    "conlang steady": "generated languages, with decay",
+    "conlang": "generated languages",
+    "settled": "long runs",
+    "software25": "software texts in 25 languages",
+}
+"""Names that registered settings contain, and what a reader is told in their place."""
 
-    >>> plain("conlang steady, one to many: A")
-    'generated languages, with decay, one to many: A'
+
+def plain(label: str) -> str:
+    """What charts and pages call a registered setting.
+
+    >>> plain("conlang steady, one to many: A"), plain("settled, wider")
+    ('generated languages, with decay, one to many: A', 'long runs, wider')
     """
-    return label.replace("conlang steady", "conlang, with decay").replace(
-        "conlang", "generated languages"
-    )
+    for name, words in _PLAIN.items():
+        label = label.replace(name, words)
+    return label
 
 
 def size_axis(title: str = "non-embedding parameters N") -> altair.X:

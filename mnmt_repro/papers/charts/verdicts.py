@@ -109,14 +109,22 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     """
     row = headline(stored, claim)
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
-    seeds = f"{counted(int(row['seeds']), 'seed')}, {row['kind']}"
+    word, seeds = "Low", int(row["seeds"])
+    if pd.isna(row["value"]):
+        return "**Low**: there is no verdict yet."
     if row["robust"] == "yes":
-        same = beside["verdict"].eq(row["verdict"]).any()
-        return f"**{'High' if same else 'Medium'}**: robust ({seeds})."
-    if row["robust"] == "no":
-        return f"**Low**: not robust ({seeds})."
-    why = row["why"] or "other ways of training are not stored"
-    if claim.startswith("B") and not row["why"]:
-        why = "old models differ" if row["seeds"] < 6 else "a plain difference"
-        return f"**{'Low' if row['seeds'] < 6 else 'Medium'}**: {why} ({seeds})."
-    return f"**Low**: {why} ({seeds})."
+        word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
+        why = "robust: text-matched training agrees, and half of the text changes little"
+    elif row["robust"] == "no":
+        why = "not robust: text-matched training or half of the text gives another result"
+    elif row["why"]:
+        why = row["why"]
+    elif claim.startswith("A"):
+        why = "the models were trained in one way only, and another way may change the result"
+    elif seeds < 2:
+        why = "all runs start from one old model, and another one may give another result"
+    else:
+        word = "Low" if seeds < 6 else "Medium"
+        few = " are few" if seeds < 6 else " agree"
+        why = f"each seed starts from another old model, and {seeds} old models{few}"
+    return f"**{word}**: {why} ({counted(seeds, 'seed')}, {row['kind']})."

@@ -26,8 +26,11 @@
   const panels = (spec) =>
     Math.max(spec.hconcat?.length ?? spec.columns ?? 1, ...(spec.vconcat ?? []).map(panels));
 
-  // The same chart with its panels in rows of at most so many.
+  // The same chart with its panels in rows of at most so many; one alone in its row names its rows.
   function wrapped(spec, columns) {
+    const named = (key, value) =>
+      key === "y" && value?.axis ? { ...value, axis: { ...value.axis, labels: true } } : value;
+    if (columns === 1) spec = JSON.parse(JSON.stringify(spec), named);
     if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => wrapped(row, columns)) };
     if (spec.columns) return { ...spec, columns: Math.min(spec.columns, columns) };
     if (!spec.hconcat) return spec;
@@ -68,7 +71,7 @@
       const { height, mark, encoding } = part;
       if (height) changed.height = height.step ? { step: 2.5 * height.step } : 2.5 * height;
       if (encoding?.y?.type !== "nominal" || encoding.y.axis === null) return changed;
-      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room };
+      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room, zindex: 1 };
       changed.encoding = { ...encoding, y: { ...encoding.y, axis: { ...encoding.y.axis, ...above } } };
       if (mark.type === "text" && encoding.x?.value === "width") {
         changed.mark = { ...mark, dx: 0, dy: 13 };
