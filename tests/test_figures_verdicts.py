@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE, Badge
-from mnmt_repro.papers.charts.claim_list import claim_list
+from mnmt_repro.papers.charts.claim_list import change_list, claim_list
 from mnmt_repro.papers.charts.forest import claim_figure, of_claims
 from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
 from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure
@@ -73,6 +74,17 @@ def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> N
     assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
     assert "B3  not reproduced" in shown.words
+
+
+def test_a_late_claim_leads_to_its_changes(stored: pd.DataFrame) -> None:
+    shown = claim_list(stored, list(CLAIMS.values())).html
+    late = re.findall(r'after-seeing-data.html#([^"]+)', shown)
+    assert late == ["changes-b3"]
+    kinds = ("date", "kind", "change", "known", "commit")
+    changes = pd.DataFrame([dict.fromkeys(kinds, "x") | {"claims": "A2 B3"}])
+    html = change_list(changes, ["B3"]).html
+    assert f'id="{late[0]}"' in html and f"#{late[0]}:target" in html
+    assert 'class="A2 B3"' in html and "tbody:not(.B3, .all)" in html
 
 
 def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -> None:

@@ -28,9 +28,9 @@
 
   // The same chart with its panels in rows of at most so many; one alone in its row names its rows.
   function wrapped(spec, columns) {
-    const named = (key, value) =>
+    const naming = (key, value) =>
       key === "y" && value?.axis ? { ...value, axis: { ...value.axis, labels: true } } : value;
-    if (columns === 1) spec = JSON.parse(JSON.stringify(spec), named);
+    if (columns === 1) spec = JSON.parse(JSON.stringify(spec), naming);
     if (spec.vconcat) return { ...spec, vconcat: spec.vconcat.map((row) => wrapped(row, columns)) };
     if (spec.columns) return { ...spec, columns: Math.min(spec.columns, columns) };
     if (!spec.hconcat) return spec;
