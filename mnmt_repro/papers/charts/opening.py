@@ -92,8 +92,7 @@ def three_lines(
     InputError
         When a claim has no stored verdict.
     """
-    row, of = headline(stored, claim), claims_by_id()[claim]
-    letter = claim[0]
+    row, letter = headline(stored, claim), claim[0]
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
@@ -102,21 +101,26 @@ def three_lines(
     ours = f"{_effect(row)} ({where})."
     if "declared runs" in row["why"]:
         ours += " The charts show earlier runs, which are shorter."
-    claimed = escape(of.statement, quote=False)  # which may name a piece such as <unk>
     lines = {
-        f"[Paper {letter}]({PAPER_LINKS[letter]})": f"{claimed} ({of.where})",
+        f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours,
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} {caution}",
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = [
-        (badge(stored, name), claims_by_id()[name], _effect(headline(stored, name)))
+        (badge(stored, name), typeset(_claimed(name)), _effect(headline(stored, name)))
         for name in others
     ]
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
+
+
+def _claimed(claim: str) -> str:
+    """What a paper says, which may name a piece such as <unk>, and where."""
+    of = claims_by_id()[claim]
+    return f"{of.statement} ({of.where})"
 
 
 def _effect(row: pd.Series) -> str:

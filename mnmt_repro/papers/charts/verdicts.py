@@ -91,8 +91,7 @@ def tally(stored: pd.DataFrame) -> list[Badge]:
 def count(stored: pd.DataFrame) -> str:
     """How many claims have which verdict, and how many limits came after their rows."""
     table = headlines(stored)
-    counts = table["verdict"].value_counts()
-    every = ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
+    every = ", ".join(each.text for each in tally(stored))
     return f"Of {len(table)} claims: {every}. Post hoc: {table['post_hoc'].eq('yes').sum()}."
 
 
