@@ -13,11 +13,11 @@ from IPython.display import Markdown
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import typeset
-from mnmt_repro.papers.charts.measures import limit_written, measured, named
+from mnmt_repro.papers.charts.measures import limit_written, measured
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, how_sure
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, effect_of, headline, how_sure
 
 PAPER_LINKS = {
     "A": "https://arxiv.org/abs/2302.09650",
@@ -98,17 +98,17 @@ def three_lines(
         where += f", models of {row['sizes']} parameters"
     if pd.notna(row["value"]):
         where += f", {counted(int(row['seeds']), 'seed')}"
-    ours = f"{_effect(row)} ({where})."
+    ours = f"{effect_of(row)} ({where})."
     if "declared runs" in row["why"]:
         ours += " The charts show earlier runs, which are shorter."
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
-        "We": ours,
+        "We": ours[0].upper() + ours[1:],
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} {caution}",
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = [
-        (badge(stored, name), typeset(_claimed(name)), _effect(headline(stored, name)))
+        (badge(stored, name), typeset(_claimed(name)), effect_of(headline(stored, name)))
         for name in others
     ]
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
@@ -121,12 +121,3 @@ def _claimed(claim: str) -> str:
     """What a paper says, which may name a piece such as <unk>, and where."""
     of = claims_by_id()[claim]
     return f"{of.statement} ({of.where})"
-
-
-def _effect(row: pd.Series) -> str:
-    """The effect behind a verdict, or why there is none yet."""
-    if pd.isna(row["value"]):
-        return f"Not judged yet: {row['why'] or 'no rows yet'}"
-    return typeset(
-        f"{named(row['measure'], row['claim'])}: {measured(row['measure'], row, row['claim'])}"
-    )

@@ -7,7 +7,7 @@ from functools import cache
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.badge import Badge
+from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.measures import measured, named
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
@@ -49,6 +49,15 @@ def said(row: pd.Series) -> str:
     return row["verdict"] + ", post hoc" * (row["post_hoc"] == "yes")
 
 
+def effect_of(row: pd.Series) -> str:
+    """The effect behind a stored verdict with its interval, or why there is none."""
+    if pd.isna(row["value"]):
+        yet = " yet" * (row["verdict"] == "undecided")
+        return f"not judged{yet}: {row['why'] or 'no rows yet'}"
+    numbers = measured(row["measure"], row, row["claim"])
+    return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
+
+
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
     """The badge of a claim, which leads to its entry on the page of verdicts.
 
@@ -58,8 +67,7 @@ def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
         When the claim has no stored verdict.
     """
     row, title = headline(stored, claim), claims_by_id()[claim].title
-    effect = f"{named(row['measure'], claim)}: {measured(row['measure'], row, claim)}"
-    about = f"{title}. On {plain(row['setting'])}, {row['why'] or effect}"
+    about = f"{title}. On {plain(row['setting'])}: {effect_of(row)}"
     return Badge(
         verdict=row["verdict"],
         text=f"{claim} {said(row)}",
