@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import itertools
 import json
 import re
 import shlex
@@ -482,6 +483,33 @@ def test_each_pair_has_its_law(capsys) -> None:
     # Each may have a test set of its own.
     table.assign(test_set=table["pair"] + ".tsv").to_csv("l.csv", index=False)
     assert {each["law"] for each in fitted(capsys)} == {"joint"}
+
+
+def test_a_law_of_mixtures_of_three_pairs(capsys) -> None:
+    pairs, worth = (
+        ["eng-deu", "eng-fra", "eng-zho"],
+        np.array([[1, 0.3, 0], [0.3, 1, 0], [0, 0, 1]]),
+    )
+    steps = [p for p in itertools.product((0.1, 0.2, 0.4, 0.6), repeat=3) if np.isclose(sum(p), 1)]
+    steps += [(0.5, 0.5, 0.0), (0.0, 0.5, 0.5)]
+    table = pd.DataFrame(
+        {"run_id": f"{n:g} {p}", "pair": pair, "p": p[i], "n": n,
+         "loss": (1 + 60 * n**-0.3) * (worth[i] @ p) ** -0.2}
+        for p in steps for n in SIZES for i, pair in enumerate(pairs) if p[i]
+    )  # fmt: skip
+    table.to_csv("l.csv", index=False)
+    wish = ["--mixture-column", "run_id"]
+    german, _, chinese = fitted(capsys, *wish)
+    assert german["law"] == "mixture" and german["observations"] == 5 * (len(steps) - 1)
+    assert german["params"]["t[eng-fra]"] == pytest.approx(0.3, rel=1e-3)
+    assert chinese["params"]["t[eng-deu]"] == pytest.approx(0, abs=1e-3)
+    assert german["left_out"]["predicted"] < 1e-4 < 0.05 < german["left_out"]["naive"]
+    assert main(["fit", "l.csv", *wish]) == 0
+    assert "error on mixtures left out: " in capsys.readouterr().out
+    fails(["fit", "l.csv", *wish, "--law", "joint"], capsys, "leave out --law")
+    fails(["recommend", "l.csv", *wish, *EQUAL], capsys, "only fit has the law of mixtures")
+    table[1:].to_csv("l.csv", index=False)
+    fails(["fit", "l.csv", *wish], capsys, "run_id 4000 (", "add up to", "a row for each")
 
 
 @pytest.mark.parametrize(

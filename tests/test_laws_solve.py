@@ -13,6 +13,7 @@ from mnmt_repro.laws import (
     BivariateLaw,
     FractionLaw,
     JointLaw,
+    MixtureLaw,
     fit_additive_law,
     fit_joint_law,
     fit_power_law,
@@ -24,6 +25,7 @@ N = np.array([4e3, 2e4, 1e5, 5e5, 4e3, 2e4])
 OTHER = np.array([1e4, 3e3, 9e5, 2e5, 7e4, 8e3])
 P = np.array([1.0, 0.5, 0.1, 0.9, 0.3, 1.0])
 WEIGHTS = np.array([5.0, 4.0, 2.0, 2.5, 6.0, 3.5]) ** -2
+MIXTURE = np.column_stack([P, (1 - P) / 4, (1 - P) * 3 / 4])
 START = np.array([0.3, 1.0])
 GROUP = np.array([0, 1, 0, 1, 1, 0])
 
@@ -49,6 +51,16 @@ LAWS: dict[str, tuple[Law, list[float]]] = {
     "Eq. 13, a quality": (
         FractionLaw(weights=WEIGHTS, p=P, n=N, form="eq13", joint=START, direction="max"),
         [0.3, 9.0, 40.0, 0.8],
+    ),
+    "mixtures": (
+        MixtureLaw(weights=WEIGHTS, n=N, mixture=MIXTURE, pairs=("deu", "fra", "zho")),
+        [40.0, 0.2, 0.3, 0.1, 0.3, 1.2],
+    ),
+    "mixtures, one size": (
+        MixtureLaw(
+            weights=WEIGHTS, n=N[:1].repeat(6), mixture=MIXTURE, pairs=("deu", "fra", "zho")
+        ),
+        [2.0, 0.2, 0.3, 0.1],
     ),
     "additive": (additive(log_loss=False), [1.2, 40.0, 60.0, 0.3, 0.25]),
     "additive, log loss": (additive(log_loss=True, delta=1e-3), [1.2, 40.0, 60.0, 0.3, 0.25]),

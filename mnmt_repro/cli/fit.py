@@ -70,6 +70,11 @@ class TableOptions:
     loss_column: str = setting("column of losses", "loss", metavar="NAME")
     weight_column: str = setting("column of weights", "p", metavar="NAME")
     pair_column: str = setting("column of pairs", "pair", metavar="NAME")
+    mixture_column: str | None = setting(
+        "column whose value the pairs of one model share, such as run_id: the law then reads the "
+        "weights of all its pairs, and predicts mixtures that nobody trained",
+        metavar="NAME",
+    )
     direction: Literal["min", "max"] = setting(
         "min: a loss, falling with size; max: a quality, rising", "min"
     )
@@ -90,7 +95,8 @@ class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
-        "auto: joint where there are several weights p, else power; eq12, eq13: the law at any "
+        "auto: the law of mixtures with --mixture-column, else joint where there are several "
+        "weights p, else power; eq12, eq13: the law at any "
         "weight, with the effective fraction of that equation; additive: of size and data",
         "auto",
     )
@@ -117,6 +123,7 @@ EXAMPLES = (
     "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
     "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
     "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
+    "mnmt-repro fit losses.csv --mixture-column run_id  # three pairs or more",
     "mnmt-repro fit losses.csv --report losses.html",
 )
 
@@ -146,7 +153,7 @@ def read_losses(
     named = {"pair": options.pair_column} | ({} if data else {"p": options.weight_column})
     numbers = [n, loss, *([data] if data else [])]
     flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
-    flags[options.groups] = "--groups"
+    flags[options.groups], flags[options.mixture_column] = "--groups", "--mixture-column"
     for name, column in named.items():
         if name in needed or column != name:
             flags[column] = NAMED_BY[name]
@@ -261,7 +268,7 @@ def notes_on_rows(
     n, loss, groups = options.n_column, options.loss_column, options.groups
     names = ["pair"] if extra else ["p", "pair"]
     known = [name for name in names if name in frame.columns]
-    cell = [*known, n, *([extra] if extra else [])]
+    cell = [*known, n, *(name for name in (extra, options.mixture_column) if name)]
     several = frame[frame.duplicated(cell, keep=False)]
     if groups and groups not in cell:  # rows of one run share their size as a matter of course
         several = frame[frame.groupby(cell)[groups].transform("nunique") > 1]
@@ -360,6 +367,8 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
             f"are {there}"
         )
     fits = {}
+    if options.mixture_column:
+        return fit_mixtures(frame, options)
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
         if law == "power" and weights > 1:
@@ -371,6 +380,38 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
         fitter = fitter_of(own, pair, options)
         with of_pair(pair):
             fits[pair] = own, fitter, fitter(rows)
+    return fits
+
+
+def fit_mixtures(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fitter, Fit]]:
+    """As `fit_table`, each law from the weights of all pairs of the same mixture."""
+    from mnmt_repro import laws
+    from mnmt_repro.laws.mixture_law import SUMS_TO
+
+    name = options.mixture_column
+    if options.law != "auto" or options.groups or options.direction == "max":
+        raise InputError("--mixture-column: leave out --law, --groups and --direction max")
+    if not {"p", "pair"} <= set(frame.columns):
+        raise InputError("--mixture-column: the table needs --pair-column and --weight-column")
+    weights = frame.pivot_table("p", name, "pair", aggfunc="first", fill_value=0.0)
+    whole = weights.sum(axis=1)
+    if (off := (whole - 1).abs() > SUMS_TO).any():
+        raise InputError(
+            f"{options.file}: the weights of {name} {off.idxmax()} add up to "
+            f"{whole[off].iloc[0]:.4g}, not 1; a mixture needs a row for each of its pairs"
+        )
+    pairs, n, loss = list(map(str, weights)), options.n_column, options.loss_column
+
+    def fitter(pair: str) -> Fitter:
+        return lambda rows: laws.fit_mixture_law(
+            rows.join(weights, on=name), pair, pairs,
+            n=n, loss=loss, errors=options.errors, label=pair,
+        )  # fmt: skip
+
+    fits = {}
+    for pair, rows in by_pair(frame).items():
+        with of_pair(pair):
+            fits[pair] = "mixture", fitter(pair), fitter(pair)(rows)
     return fits
 
 
@@ -498,6 +539,18 @@ class FittedPair:
             self.method = fit.method_in_words(options.interval) if fit.identified else ""
             self.fraction, self.fraction_method = _fractions(fit, options.interval)
             self.doubts = fit.fraction_doubts() if fit.identified else ()
+            self.left_out = left_out(fit)
+
+
+def left_out(fit: Fit) -> dict[str, float]:
+    """Relative errors on mixtures left out (root mean square): of a law of them, and of a mean."""
+    from mnmt_repro.laws import MixtureLaw, leave_one_mixture_out
+
+    if not isinstance(fit.law, MixtureLaw) or not fit.identified:
+        return {}
+    table = leave_one_mixture_out(fit)
+    errors = table[["predicted", "naive"]].div(table["loss"], axis=0) - 1
+    return {str(name): float(each) for name, each in ((errors**2).mean() ** 0.5).items()}
 
 
 def act(options: FitOptions) -> int:
@@ -553,6 +606,7 @@ def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:
         "active_bounds": list(fit.active_bounds),
         "lack_of_fit": asdict(outcome.fitness) | {"words": outcome.lack},
         "outliers": outcome.strange,
+        "left_out": outcome.left_out,
     }
 
 
@@ -568,4 +622,7 @@ def lines(outcome: FittedPair) -> Iterator[str]:
         yield "as many parameters as rows: nothing is left to judge the law by"
     elif fit.identified:
         yield f"lack of fit: {outcome.lack}"
+    if outcome.left_out:
+        mine, mean = (f"{100 * outcome.left_out[name]:.2g} %" for name in ("predicted", "naive"))
+        yield f"error on mixtures left out: {mine}; of the mean of the others at the size: {mean}"
     yield from outcome.strange

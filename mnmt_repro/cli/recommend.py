@@ -91,6 +91,8 @@ def act(options: RecommendOptions) -> int:
         )
     preference = _preference(options)
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
+    if options.mixture_column:
+        raise InputError("--mixture-column: only fit has the law of mixtures; leave it out")
     fits = fit_table(frame, FitOptions(**table, law=options.form))
     laws = {pair: law for pair, (*_, law) in fits.items()}
     best = recommend_weights(laws, options.n, preference)

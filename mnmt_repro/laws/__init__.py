@@ -16,12 +16,14 @@ Appendix G                `extrapolate_curve`
 Appendix H                `mixture_errors`
 ========================  =================================================================
 
-A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`. It has its
-formula, gradient, starts and box. `mnmt_repro.laws.solve` fits any of them, and every fit gives a
-`LawFit`, which holds its law, prints as a few lines and has a `plot`. Laws without weights
-(`PowerLaw`, `BivariateLaw`, `AdditiveLaw`) are fitted to arrays, and laws of weights to a frame.
+A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`,
+`MixtureLaw`. It has its formula, gradient, starts and box. `mnmt_repro.laws.solve` fits any of
+them, and every fit gives a `LawFit`, which holds its law, prints as a few lines and has a `plot`.
+Laws without weights (`PowerLaw`, `BivariateLaw`, `AdditiveLaw`) are fitted to arrays, and laws of
+weights to a frame.
 
-Beyond the paper: `fit_additive_law`, and held-out errors and AICc (`mnmt_repro.laws.selection`).
+Beyond the paper: `fit_additive_law`, `fit_mixture_law`, which predicts mixtures of any number of
+pairs that nobody trained, and held-out errors and AICc (`mnmt_repro.laws.selection`).
 """
 
 from mnmt_repro.laws.additive_law import AdditiveLaw, fit_additive_law, row_bootstrap
@@ -38,6 +40,12 @@ from mnmt_repro.laws.joint_law import (
     coefficients,
     fit_joint_law,
     fit_per_weight_laws,
+)
+from mnmt_repro.laws.mixture_law import (
+    MixtureLaw,
+    fit_mixture_law,
+    leave_one_mixture_out,
+    transfers,
 )
 from mnmt_repro.laws.mixtures import mixture_errors
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law

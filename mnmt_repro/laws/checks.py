@@ -85,6 +85,15 @@ def run_names(groups: ArrayLike | None, rows: int) -> tuple[str, ...]:
     return names
 
 
+def of_one(frame: pd.DataFrame) -> None:
+    """`InputError` where a column of `OF_ONE` has several values."""
+    for name in OF_ONE:
+        if name in frame.columns and frame[name].nunique(dropna=False) > 1:
+            raise InputError(
+                f"{name}: {sorted(map(str, frame[name].unique()))}; a law is of one, filter first"
+            )
+
+
 def columns(frame: pd.DataFrame, names: Sequence[str], remedy: str = "") -> None:
     """`InputError` naming the columns that the frame lacks, those it has, and a remedy."""
     if not isinstance(frame, pd.DataFrame):

@@ -21,9 +21,9 @@ from mnmt_repro.laws.uncertainty import LEVEL, Asked, Draws, Method, Resampling
 if TYPE_CHECKING:
     import altair
 
-CONSTANTS = ("l_inf", "E")
-"""Parameters that are the least loss possible."""
-POSITIVE = ("alpha", "alpha_e", "alpha_d", "beta", "A", "B", "c2", "c3")
+CONSTANTS = ("l_inf", "E", "t")
+"""Parameters that may be zero: the least loss possible, and what another pair is worth."""
+POSITIVE = ("alpha", "alpha_e", "alpha_d", "beta", "gamma", "A", "B", "c2", "c3")
 """Parameters that cannot be below zero; their intervals by Student's t are on the log scale."""
 
 L_co = TypeVar("L_co", bound=Law, covariant=True)
@@ -274,12 +274,12 @@ class LawFit(Generic[L_co]):
             return self.draws(chosen, draws=draws).interval()
         t, stderr, ends = self.t_quantile, self.stderr, {}
         for name, value in self.params.items():
-            half = t * stderr[name]
-            if name.partition("[")[0] in POSITIVE and value > 0:
+            half, kind = t * stderr[name], name.partition("[")[0]
+            if kind in POSITIVE and value > 0:
                 factor = math.exp(min(half / value, 700.0))
                 ends[name] = (value / factor, value * factor)
             else:
-                least = 0.0 if name in CONSTANTS and self.law.direction == "min" else -math.inf
+                least = 0.0 if kind in CONSTANTS and self.law.direction == "min" else -math.inf
                 ends[name] = (max(value - half, least), value + half)
         return ends
 

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import (
-    OF_ONE,
     Array,
     Direction,
     Errors,
     columns,
     error_weights,
+    of_one,
     run_names,
     vector,
 )
@@ -286,11 +286,7 @@ def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Arr
     Weights are rounded to `P_DIGITS` decimals, so that 0.1 and 1 - 0.9 are one weight.
     """
     columns(frame, ["p", n, loss], "; name its own as n=... and loss=..., and call weights p")
-    for name in OF_ONE:
-        if name in frame.columns and frame[name].nunique(dropna=False) > 1:
-            raise InputError(
-                f"{name}: {sorted(map(str, frame[name].unique()))}; a law is of one, filter first"
-            )
+    of_one(frame)
     p = vector("p", frame["p"])
     if (p < 0).any() or (p > 1).any():
         row = int(np.flatnonzero((p < 0) | (p > 1))[0])
