@@ -507,7 +507,13 @@ def test_a_law_of_mixtures_of_three_pairs(capsys) -> None:
     assert main(["fit", "l.csv", *wish]) == 0
     assert "error on mixtures left out: " in capsys.readouterr().out
     fails(["fit", "l.csv", *wish, "--law", "joint"], capsys, "leave out --law")
-    fails(["recommend", "l.csv", *wish, *EQUAL], capsys, "only fit has the law of mixtures")
+    noise = np.exp(0.003 * np.random.default_rng(0).standard_normal(len(table)))
+    table.assign(loss=table["loss"] * noise).to_csv("l.csv", index=False)
+    assert main(["recommend", "l.csv", *wish, *EQUAL, "--json"]) == 0
+    weights = json.loads(capsys.readouterr().out)["weights"]
+    # All have one effective weight: 1.3 times its own for German and French, which help each other.
+    assert list(weights.values()) == pytest.approx([1 / 3.3, 1 / 3.3, 1.3 / 3.3], abs=0.02)
+    fails(["recommend", "l.csv", *wish, *EQUAL, "--frontier", "f.csv"], capsys, "--frontier: needs")
     table[1:].to_csv("l.csv", index=False)
     fails(["fit", "l.csv", *wish], capsys, "run_id 4000 (", "add up to", "a row for each")
 

@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import fit_mixture_law, leave_one_mixture_out, transfers
+from mnmt_repro.laws import (
+    Importance,
+    fit_mixture_law,
+    leave_one_mixture_out,
+    recommend_weights,
+    transfers,
+)
 
 PAIRS = ["deu", "fra", "zho"]
 TRUTH = {"beta": 40, "gamma": 0.2, "t[fra]": 0.3, "t[zho]": 0.05, "alpha": 0.3, "l_inf": 1.5}
@@ -62,8 +68,8 @@ def test_intervals_of_transfers_hold_the_truth_and_mixtures_are_the_unit() -> No
 
 def test_a_worth_of_nothing_stops_at_zero() -> None:
     frame = runs(zero=False)
-    frame["loss"] *= (frame["deu"] + 0.3 * frame["fra"] + 0.05 * frame["zho"]) ** 0.2
-    frame["loss"] *= frame["deu"] ** -0.2 * (1 + 0.3 * frame["fra"])  # French does harm
+    q = frame["deu"] - 0.1 * frame["fra"] + 0.05 * frame["zho"]  # French does harm
+    frame["loss"] = (1.5 + 40 * frame["n"] ** -0.3) * q**-0.2
     fit = law(frame)
     assert "t[fra] >= 0" in fit.active_bounds and fit.params["t[fra]"] == 0
 
@@ -87,6 +93,18 @@ def test_left_out_mixtures_are_predicted_by_the_others() -> None:
     same_size = ~out & (frame["n"] == 1e4)
     assert table["naive"][out].iloc[0] == pytest.approx(frame["loss"][same_size].mean())
     assert (table["predicted"] / table["loss"] - 1).std() < 0.02
+
+
+def test_a_recommended_mixture_lies_within_the_hull_of_the_trained() -> None:
+    frame = runs(noise=0.01).query("deu <= 0.6 and fra <= 0.4 and zho <= 0.6")
+    laws = {}
+    for pair in PAIRS:  # each as German, in its place
+        swapped = frame.rename(columns={"deu": pair, pair: "deu"})
+        laws[pair] = fit_mixture_law(swapped, pair, PAIRS, n="n", loss="loss")
+    wish = Importance(by_pair={"deu": 1, "fra": 0, "zho": 0})
+    best = recommend_weights(laws, 1e5, wish, draws=20)
+    # French is worth more to German than Chinese is; 0.6 and 0.4 are the most that were trained.
+    assert best.table["p"].to_dict() == pytest.approx({"deu": 0.6, "fra": 0.4, "zho": 0}, abs=1e-3)
 
 
 @pytest.mark.parametrize(

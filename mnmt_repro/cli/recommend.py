@@ -56,6 +56,7 @@ EXAMPLES = (
     "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --mixture-column run_id",
 )
 
 
@@ -91,9 +92,11 @@ def act(options: RecommendOptions) -> int:
         )
     preference = _preference(options)
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
-    if options.mixture_column:
-        raise InputError("--mixture-column: only fit has the law of mixtures; leave it out")
-    fits = fit_table(frame, FitOptions(**table, law=options.form))
+    if options.mixture_column and options.frontier:
+        raise InputError("--frontier: needs a law without --mixture-column; leave out one")
+    fits = fit_table(
+        frame, FitOptions(**table, law="auto" if options.mixture_column else options.form)
+    )
     laws = {pair: law for pair, (*_, law) in fits.items()}
     best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)

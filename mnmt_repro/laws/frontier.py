@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array, vector
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionFit
 
 STEPS = {2: 100, 3: 40, 4: 20, 5: 13, 6: 14}
@@ -78,7 +80,7 @@ def lattice(pairs: int, steps: int | None = None) -> Array:
     return np.diff(ends, axis=1) / steps
 
 
-def checked_pairs(laws: Mapping[str, FractionFit]) -> list[str]:
+def checked_pairs(laws: Mapping[str, LawFit[Any]]) -> list[str]:
     """Return the pairs of usable laws; `InputError` when there are fewer than two."""
     if len(laws) < 2:
         raise InputError(f"laws: {list(laws)}; a trade-off needs at least two pairs")

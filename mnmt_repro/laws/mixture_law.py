@@ -55,7 +55,12 @@ class MixtureLaw(Law):
     @property
     def sized(self) -> bool:
         """Whether there are several sizes, and so a law of the size."""
-        return len(np.unique(self.n)) > 1
+        return bool(np.ptp(self.n) > 0)
+
+    @property
+    def p(self) -> Array:
+        """Weight of the own pair at each row, (m,)."""
+        return self.mixture[:, 0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -121,8 +126,10 @@ class MixtureLaw(Law):
 
     def rows_at(self, *at: Any) -> Array:
         mixture, n = at
-        table = pd.DataFrame([mixture] if isinstance(mixture, Mapping) else mixture)
-        weights = weights_of(table.reindex(columns=list(self.pairs), fill_value=0.0), self.pairs)
+        if not isinstance(mixture, np.ndarray):
+            table = pd.DataFrame([mixture] if isinstance(mixture, Mapping) else mixture)
+            mixture = table.reindex(columns=list(self.pairs), fill_value=0.0).to_numpy(float)
+        weights = checked_weights(mixture, self.pairs)
         size = vector("n", np.atleast_1d(n), positive=True)
         if not self.sized and (size != self.n[0]).any():
             raise InputError(f"n: the law is of one size, {self.n[0]:,.10g}; fit several sizes")
@@ -153,9 +160,9 @@ class MixtureLaw(Law):
         return "" if best.converged else "the optimiser did not converge"
 
 
-def weights_of(frame: pd.DataFrame, pairs: Sequence[str]) -> Array:
-    """Weights (m, K) of the pairs in each row; `InputError` unless they are shares of one whole."""
-    weights = np.round(frame[list(pairs)].to_numpy(float), P_DIGITS)  # 1 - 0.8 - 0.2 is below 0
+def checked_weights(mixture: Array, pairs: Sequence[str]) -> Array:
+    """Weights (m, K), rounded; `InputError` unless those of each row are shares of one whole."""
+    weights = np.round(mixture, P_DIGITS)  # 1 - 0.8 - 0.2 is below 0
     bad = ~((weights >= 0).all(1) & (np.abs(weights.sum(1) - 1) <= SUMS_TO))  # true for NaN
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
@@ -194,7 +201,8 @@ def fit_mixture_law(
     Returns
     -------
     LawFit of a MixtureLaw
-        ``predict(mixture, n)`` takes a dict of pair to weight, or a frame with a column a pair.
+        ``predict(mixture, n)`` takes a dict of pair to weight, a frame with a column a pair, or
+        weights (m, K) with the own pair first.
         ``identified=False`` with a reason where there are fewer mixtures than parameters, or their
         weights do not vary, or not independently.
 
@@ -223,7 +231,10 @@ def fit_mixture_law(
     y = vector(loss, frame[loss], positive=True)
     size = vector(n, frame[n], positive=True) if n else np.ones(len(y))
     law = MixtureLaw(
-        weights=error_weights(errors, y), n=size, mixture=weights_of(frame, ordered), pairs=ordered
+        weights=error_weights(errors, y),
+        n=size,
+        mixture=checked_weights(frame[list(ordered)].to_numpy(float), ordered),
+        pairs=ordered,
     )
     return solve.fit(law, y, runs=tuple(law.curve_names()), label=label)
 

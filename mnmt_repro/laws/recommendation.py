@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial import Delaunay
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.laws.fraction import FractionFit
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.frontier import checked_pairs, lattice
-from mnmt_repro.laws.law import runs_alone
+from mnmt_repro.laws.law import Law, runs_alone
+from mnmt_repro.laws.mixture_law import MixtureLaw
 from mnmt_repro.laws.uncertainty import percentiles
+
+PairLaw = LawFit[Any]
+"""A FractionFit, or the fit of a MixtureLaw."""
 
 FINE, COARSE = 40, 8
 """How often the search halves its step: for the weights, and for their interval."""
@@ -125,7 +131,7 @@ class Recommendation:
 
 
 def recommend_weights(
-    laws: Mapping[str, FractionFit],
+    laws: Mapping[str, PairLaw],
     n: float,
     preference: Preference,
     *,
@@ -138,7 +144,8 @@ def recommend_weights(
 
     Parameters
     ----------
-    laws : dict of pair to FractionFit, at least two
+    laws : dict of pair to FractionFit, or to LawFit of a MixtureLaw, at least two
+        By laws of mixtures, the answer lies in the convex hull of the trained mixtures.
     n : model size, in the unit of the laws
     preference : `Importance`, `Floor` or `EqualRegret`
     draws : refits of the laws, of which the intervals are made
@@ -179,13 +186,9 @@ def recommend_weights(
     _check(pairs, preference)
     sign = 1.0 if laws[pairs[0]].law.direction == "min" else -1.0
 
-    def predicted(p: Array) -> Array:
-        """Loss or quality of each pair at its share of a mixture (K,)."""
-        return np.array([laws[pair].predict(p[i], n)[0] for i, pair in enumerate(pairs)])
-
     fitted = {pair: laws[pair].values[None] for pair in pairs}
     (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
-    at_best, alone = predicted(best), predicted(np.ones(len(pairs)))
+    at_best, alone = _losses(laws, fitted, best[None], n)[0]
     if isinstance(preference, Floor):
         _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
     refits = _refits(laws, pairs, draws)
@@ -194,11 +197,7 @@ def recommend_weights(
     table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
     table["p_low"], table["p_high"] = percentiles(each)
     table["loss"] = at_best
-    bands = [
-        percentiles(laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(share, n)))[:, 0]
-        for pair, share in zip(pairs, best, strict=True)
-    ]
-    table["low"], table["high"] = np.array(bands).T
+    table["low"], table["high"] = percentiles(_losses(laws, refits, best[None], n)[:, 0])
     noise = [laws[pair].noise_at(loss) for pair, loss in zip(pairs, at_best, strict=True)]
     table["scatter"] = np.array(noise, dtype=float)
     table["regret"] = sign * (at_best - alone)
@@ -215,7 +214,7 @@ def recommend_weights(
 
 
 def _refusal(
-    laws: Mapping[str, FractionFit],
+    laws: Mapping[str, PairLaw],
     widest: str,
     low: float,
     high: float,
@@ -223,7 +222,7 @@ def _refusal(
 ) -> Iterator[str]:
     """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
     for pair, law in laws.items():
-        if law.law.p.max() < 1:
+        if law.law.p.max() < 1 and not isinstance(law.law, MixtureLaw):
             yield f"{pair}: {runs_alone(pair, law.law.n)}"
         elif law.spare < 1:
             yield f"{pair}: as many parameters as rows, so no interval; add seeds or sizes"
@@ -239,7 +238,7 @@ def _refusal(
 
 
 def cheapest_runs(
-    laws: Mapping[str, FractionFit], refits: Mapping[str, Array], weight: Array
+    laws: Mapping[str, PairLaw], refits: Mapping[str, Array], weight: Array
 ) -> tuple[FurtherRuns, ...]:
     """Runs that narrow the interval of a weight to `MOST_SPREAD` at the least cost.
 
@@ -252,7 +251,7 @@ def cheapest_runs(
 
     Parameters
     ----------
-    laws : dict of pair to FractionFit
+    laws : dict of pair to its law
     refits : dict of pair to parameters (B, P)
     weight : the weight that each refit finds best, (B,)
 
@@ -274,7 +273,8 @@ def cheapest_runs(
         rows_of.append([])
         for pair, p in zip(pairs, mixture, strict=True):
             if p >= min(laws[pair].law.p) - 1e-6:
-                loss = laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(p, n))[:, 0]
+                rows = _rows(laws[pair].law, pairs, np.array([mixture]), pair, n)
+                loss = laws[pair].law.curve(refits[pair], rows)[:, 0]
                 rows_of[-1].append(len(columns))
                 columns.append(loss)
                 noise.append(float(laws[pair].noise_at(loss.mean())))
@@ -300,7 +300,7 @@ def cheapest_runs(
     )
 
 
-def _refits(laws: Mapping[str, FractionFit], pairs: list[str], draws: int) -> dict[str, Array]:
+def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[str, Array]:
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
         pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).values
@@ -310,8 +310,36 @@ def _refits(laws: Mapping[str, FractionFit], pairs: list[str], draws: int) -> di
     }
 
 
+def _rows(law: Law, pairs: list[str], mixtures: Array, pair: str, n: float) -> Array:
+    """What the law of a pair reads of mixtures (M, K)."""
+    if isinstance(law, MixtureLaw):
+        return law.rows_at(mixtures[:, [pairs.index(other) for other in law.pairs]], n)
+    return law.rows_at(mixtures[:, pairs.index(pair)], n)
+
+
+def _losses(
+    laws: Mapping[str, PairLaw], refits: Mapping[str, Array], mixtures: Array, n: float
+) -> Array:
+    """Losses (B, M+1, K) under each refit in mixtures (M, K), and after them of each pair alone."""
+    columns = []
+    for pair, alone in zip(refits, np.eye(len(refits)), strict=True):
+        rows = _rows(laws[pair].law, list(refits), np.vstack([mixtures, alone]), pair, n)
+        columns.append(laws[pair].law.curve(refits[pair], rows))
+    return np.stack(columns, axis=2)
+
+
+def _within(laws: Mapping[str, PairLaw], pairs: list[str]) -> Callable[[Array], Array]:
+    """Keeps those of mixtures (M, K) that lie in the convex hull of the trained, by their laws."""
+    own = [laws[pair].law for pair in pairs]
+    if len(pairs) < 3 or not all(isinstance(law, MixtureLaw) for law in own):
+        return lambda points: points
+    known = [law.mixture[:, [law.pairs.index(pair) for pair in pairs]] for law in own]
+    hull = Delaunay(np.unique(np.vstack(known)[:, :-1], axis=0))
+    return lambda points: points[hull.find_simplex(points[:, :-1], tol=1e-9) >= 0]
+
+
 def _best_of_each(
-    laws: Mapping[str, FractionFit],
+    laws: Mapping[str, PairLaw],
     refits: Mapping[str, Array],
     n: float,
     preference: Preference,
@@ -327,12 +355,7 @@ def _best_of_each(
 
     def objective(points: Array, refits: Mapping[str, Array]) -> Array:
         """What the preference minimises, at mixtures (M, K) under each refit: (B, M)."""
-        with_alone = np.vstack([points, np.ones(len(pairs))])
-        columns = [
-            laws[pair].law.curve(refits[pair], laws[pair].law.rows_at(with_alone[:, i], n))
-            for i, pair in enumerate(pairs)
-        ]
-        cost = sign * np.stack(columns, axis=2)
+        cost = sign * _losses(laws, refits, points, n)
         cost, alone = cost[:, :-1], cost[:, -1:]
         if isinstance(preference, Importance):
             return np.asarray(cost @ _importance(pairs, preference))
@@ -347,14 +370,17 @@ def _best_of_each(
         raise InputError(
             f"the least weights of {', '.join(pairs)} leave no other mixture; train smaller weights"
         )
-    points = lowest + rest * _closed_lattice(len(pairs))
+    within = _within(laws, pairs)
+    points = within(lowest + rest * _closed_lattice(len(pairs)))
     values = objective(points, refits)
     least, best = values.min(1), points[values.argmin(1)]
     for b in np.flatnonzero(np.isfinite(least)) if halvings else ():
         one = {pair: refits[pair][b : b + 1] for pair in pairs}
         for step in 2.0 ** -np.arange(4, halvings + 4):
             while True:
-                near = _exchanged(best[b], step, lowest)
+                near = within(_exchanged(best[b], step, lowest))
+                if not len(near):
+                    break
                 (reached,) = objective(near, one)
                 if not reached.min() < least[b]:
                     break
@@ -408,7 +434,7 @@ def _closed_lattice(pairs: int) -> Array:
     return (lattice(pairs, steps + pairs) * (steps + pairs) - 1) / steps
 
 
-def _notes(laws: Mapping[str, FractionFit], pairs: list[str], p: Array, n: float) -> Iterator[str]:
+def _notes(laws: Mapping[str, PairLaw], pairs: list[str], p: Array, n: float) -> Iterator[str]:
     for pair, share in zip(pairs, p, strict=True):
         if share <= (lowest := min(laws[pair].law.p)) * 1.001:
             yield f"{pair} is at its least trained weight, {lowest:g}; the best may lie below"
