@@ -8,7 +8,7 @@ can say of another one. All errors are relative, and all laws least squares of t
   measure, the mean over domains of R² with the test rows of all sizes together.
 - The Pile, SlimPajama, RedPajama, translation: every mixture predicted from all others.
 
-RedPajama's weights have no names, so each test set takes as its own the weight that fits best.
+RedPajama's weights have no names, so each test set takes as its own the weight worth most to it.
 Needs the original table ``redpajama_mixtures.csv`` in a folder, and a quarter of an hour.
 
     python benchmarks/mixture_law.py EXTERNAL --out data/benchmarks/mixture_law.json
@@ -130,7 +130,10 @@ def left_out(external: Path) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     for corpus, domain, rows, pairs, owners in corpora(external):
         rows[pairs] = rows[pairs].div(rows[pairs].sum(axis=1), axis=0)  # rounded by the origin
         fits = [fit_mixture_law(rows, own, pairs, n="n", loss="loss") for own in owners]
-        fit = min((fit for fit in fits if fit.identified), key=lambda fit: fit.rss)
+        fits = [fit for fit in fits if fit.identified]
+        least = min(fit.rss for fit in fits)  # another unit of q is the same law, but for its box
+        close = [fit for fit in fits if fit.rss <= 1.001 * least]
+        fit = min(close, key=lambda fit: max(fit.values[2 : len(pairs) + 1]))
         table = leave_one_mixture_out(fit)
         mixture, loss = table["mixture"].to_numpy(), table["loss"].to_numpy()
         p, n, peer = rows[pairs].to_numpy(), table["n"].to_numpy(), np.empty(len(loss))
@@ -155,7 +158,8 @@ def main() -> None:
     for row, table in left_out(options.external):
         print(row, table.round(3).to_string(), sep="\n", flush=True)
         rows.append(row)
-        worth += table.round(4).to_dict("records")
+        if row["corpus"] != "RedPajama":
+            worth += table.round(4).to_dict("records")
     if options.out:
         keep(options.out, pd.DataFrame(rows), sldbench=scores, transfers=worth)
 
