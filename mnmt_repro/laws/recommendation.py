@@ -448,6 +448,8 @@ def _notes(laws: Mapping[str, PairLaw], pairs: list[str], p: Array, n: float) ->
     for pair in pairs:
         law = laws[pair]
         yield from (f"{pair}: {doubt}" for doubt in law.fraction_doubts())
+        if isinstance(law.law, MixtureLaw) and law.law.p.max() < 1:
+            yield f"{pair}: no model of it alone, so its regret is extrapolated"
         faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
         if law.active_bounds:
             faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
