@@ -81,7 +81,7 @@ def sldbench() -> dict[str, Any]:
     for own in pairs:
         column = f"{own.removeprefix('weight_')}_loss"
         loss, truth = train[column].to_numpy(), test[column].to_numpy()
-        fit = fit_mixture_law(train, own, pairs, n="model_size", loss=column)
+        fit = fit_mixture_law(train, own, pairs, n="model_size", loss=column, errors="relative")
         parameters += len(fit.names)
         predictions = {
             "law": fit.predict(test, size),
@@ -129,7 +129,10 @@ def left_out(external: Path) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Errors on mixtures left out, and what other domains are worth, of each domain."""
     for corpus, domain, rows, pairs, owners in corpora(external):
         rows[pairs] = rows[pairs].div(rows[pairs].sum(axis=1), axis=0)  # rounded by the origin
-        fits = [fit_mixture_law(rows, own, pairs, n="n", loss="loss") for own in owners]
+        fits = [
+            fit_mixture_law(rows, own, pairs, n="n", loss="loss", errors="relative")
+            for own in owners
+        ]
         fits = [fit for fit in fits if fit.identified]
         least = min(fit.rss for fit in fits)  # another unit of q is the same law, but for its box
         close = [fit for fit in fits if fit.rss <= 1.001 * least]

@@ -34,7 +34,8 @@ def runs(noise: float = 0.0, zero: bool = True, sizes=(1e4, 1e5, 1e6)) -> pd.Dat
 
 
 def law(frame: pd.DataFrame, **options):
-    return fit_mixture_law(frame, "deu", PAIRS, **({"n": "n", "loss": "loss"} | options))
+    options = {"n": "n", "loss": "loss", "errors": "relative"} | options
+    return fit_mixture_law(frame, "deu", PAIRS, **options)
 
 
 def test_recovers_the_exact_law_and_predicts_another_mixture_and_size() -> None:

@@ -180,7 +180,7 @@ def fit_mixture_law(
     *,
     n: str | None = "n_non_embedding",
     loss: str = "cross_entropy",
-    errors: Errors = "relative",
+    errors: Errors = "absolute",
     label: str = "",
 ) -> LawFit[MixtureLaw]:
     """Fit ``loss = (l_inf + beta * n**-alpha) * q**-gamma``, ``q = p + sum t[other] * p[other]``.
@@ -196,7 +196,7 @@ def fit_mixture_law(
     pair : the pair whose losses these are
     pairs : all pairs, two or more; in each row their weights sum to 1
     n : None where all models have one size; predictions then take n = 1
-    errors : ``"absolute"`` or ``"relative"``
+    errors : as in `fit_joint_law`
 
     Returns
     -------
@@ -264,7 +264,7 @@ def leave_one_mixture_out(fit: LawFit[MixtureLaw]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``mixture, n, loss, predicted, error, naive``, in the order of the rows fitted. `naive` is
+        ``mixture, n, loss, predicted, naive``, in the order of the rows fitted. `naive` is
         the mean loss of the other mixtures at the same size, which a law with a multiplier for each
         mixture cannot better. NaN where the other mixtures give no prediction.
     """
@@ -277,7 +277,5 @@ def leave_one_mixture_out(fit: LawFit[MixtureLaw]) -> pd.DataFrame:
         predicted[out] = rest.curve(refit.values, law.rows[out])
         means = pd.Series(fit.loss[~out]).groupby(rest.n).mean()
         naive[out] = means.reindex(law.n[out])
-    return pd.DataFrame(
-        {"mixture": names, "n": law.n, "loss": fit.loss, "predicted": predicted,
-         "error": predicted - fit.loss, "naive": naive}
-    )  # fmt: skip
+    rows = {"mixture": names, "n": law.n, "loss": fit.loss, "predicted": predicted, "naive": naive}
+    return pd.DataFrame(rows)
