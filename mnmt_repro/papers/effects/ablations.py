@@ -8,7 +8,7 @@ same gains.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -338,17 +338,18 @@ def table8(variants: Variants) -> Rows:
 
 def ablation(evidence: Evidence, setting: Setting) -> Units:
     """B5 to B10, B15 to B19: variants of a cohort against each other."""
-    chosen, options = Chosen(evidence, setting), setting.options
+    samples, options = chosen(evidence, setting), setting.options
     pairs = {
-        name: chosen.samples(asked["group"], asked["treated"], asked["control"])
+        name: samples(directions_of(asked["group"]), asked["treated"], asked["control"])
         for name, asked in options.get("contrasts", {}).items()
     }
     whole = {name: gain(*pair) for name, pair in pairs.items()}
     if best := options.get("best"):
-        first, *others = chosen.samples(best["group"], best["variant"], *best["among"])
+        first, *others = samples(directions_of(best["group"]), best["variant"], *best["among"])
         whole["lead"] = lead(first, others)
-    if several := options.get("any_of"):
-        control, *others = chosen.samples(several["group"], several["control"], *several["among"])
+    if any_of := options.get("any_of"):
+        group = directions_of(any_of["group"])
+        control, *others = samples(group, any_of["control"], *any_of["among"])
         whole["best_gain"] = best_gain(control, others)
     if spread := options.get("spread"):
         whole["spread"] = largest_change((pairs[name][0], pairs[name][1]) for name in spread)
@@ -357,39 +358,29 @@ def ablation(evidence: Evidence, setting: Setting) -> Units:
 
 def directions_learned(evidence: Evidence, setting: Setting) -> Units:
     """B11: the gain over the baseline out of English, less that into English."""
-    chosen, options = Chosen(evidence, setting), setting.options
+    samples, options = chosen(evidence, setting), setting.options
+    names = (options["baseline"], *options["groupings"])
 
     def difference(languages: tuple[str, ...]) -> Measure:
-        names = (options["baseline"], *options["groupings"])
-        return gain_out_less_into(
-            *(chosen.over(directions(languages)[side::2], *names) for side in (0, 1))
-        )
+        sides = (directions(languages)[side::2] for side in (0, 1))
+        return gain_out_less_into(*(samples(side, *names) for side in sides))
 
     printed = printed_table(8)["pair"].str.removeprefix("eng-")
     four = tuple(dict.fromkeys(name for name in printed if "-" not in name))
     return {"all": {"difference": difference(four), "difference_all": difference(tuple(LANGUAGES))}}
 
 
-class Chosen:
-    """Variants of the setting's first cohort, each at the share of the updates that a claim names.
+def chosen(evidence: Evidence, setting: Setting) -> Callable[..., list[Sample]]:
+    """Scores, over some directions, of variants of the setting's first cohort by their names.
 
-    That is its own of the `shares`, else the `share` of all; the `baseline` is read at its end.
+    Each is read at the share of the updates that a claim names: its own of the `shares`, else the
+    `share` of all; the `baseline` is read at its end.
     """
+    variants, options = evidence.variants(setting), setting.options
+    shares = options.get("shares", {}) | {options.get("baseline"): 1.0}
 
-    def __init__(self, evidence: Evidence, setting: Setting) -> None:
-        self._variants, self._options = evidence.variants(setting), setting.options
+    def samples(pairs: tuple[str, ...], *names: str) -> list[Sample]:
+        at = (variants.variant(n, shares.get(n) or options["share"]) for n in names)
+        return variants.samples(pairs, *at)
 
-    def samples(self, group: str, *names: str) -> list[Sample]:
-        """Scores over a group of directions."""
-        return self.over(directions_of(group), *names)
-
-    def over(self, pairs: tuple[str, ...], *names: str) -> list[Sample]:
-        """Scores over some directions."""
-        return self._variants.samples(pairs, *map(self._variant, names))
-
-    def _variant(self, name: str) -> VariantAt:
-        options = self._options
-        share = options.get("shares", {}).get(name)
-        if name == options.get("baseline"):
-            share = 1.0
-        return self._variants.variant(name, share or options["share"])
+    return samples

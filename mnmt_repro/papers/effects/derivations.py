@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -323,35 +324,22 @@ def explicit_gradient(text: Text, w: Mapping[str, Fraction]) -> Fraction:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Comparison:
-    """Outcome of `compare_counting`.
-
-    Attributes
-    ----------
-    implicit : expected gradient a token under sampling
-    explicit : gradient of Eq. 4 with the weights of `explicit_weights`
-    naive : gradient of Eq. 4 with w = p
-    weights : those of `corpora.mixture.explicit_weights`
-    """
+class _Comparison(NamedTuple):
+    """Gradients of the example; see `compare_counting`."""
 
     implicit: Fraction
     explicit: Fraction
     naive: Fraction
-    weights: Mapping[str, Fraction]
 
 
-def compare_counting(
-    text: Text = EXAMPLE, p: Mapping[str, Fraction] = EXAMPLE_WEIGHTS
-) -> _Comparison:
-    """Set the expected gradients of both kinds of scalarization side by side."""
-    weights = explicit_weights(p, mean_tokens(text))
-    return _Comparison(
-        implicit=implicit_gradient(text, p),
-        explicit=explicit_gradient(text, weights),
-        naive=explicit_gradient(text, p),
-        weights=weights,
-    )
+def compare_counting() -> _Comparison:
+    """The example's expected gradient a token under sampling, and that of Eq. 4.
+
+    The latter with the weights of `corpora.mixture.explicit_weights`, and naively with w = p.
+    """
+    weights = explicit_weights(EXAMPLE_WEIGHTS, mean_tokens(EXAMPLE))
+    each = (explicit_gradient(EXAMPLE, w) for w in (weights, EXAMPLE_WEIGHTS))
+    return _Comparison(implicit_gradient(EXAMPLE, EXAMPLE_WEIGHTS), *each)
 
 
 @framed()

@@ -153,13 +153,22 @@ def grouping(name: str) -> pd.DataFrame:
     return frame
 
 
+@cache
 def printed_scores() -> pd.DataFrame:
-    """Return Table 12, one row a direction and model, with what groups them.
+    """Return Table 12, one row a direction and model, with what groups them; not to be written to.
 
     Columns: pair, model, spbleu, chrfpp (in points of 100, as Table 1 prints it), language (the one
     beside English), direction ("en-xx" or "xx-en"), group and level.
     """
-    return _directions().copy()
+    cells = printed_table(12)
+    frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
+    frame["chrfpp"] *= 100
+    frame["language"] = frame["pair"].map(foreign)
+    frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
+    languages = grouping("Mt25")[["group", "level"]]
+    return frame.merge(languages, left_on="language", right_index=True).sort_values(
+        ["model", "pair"], ignore_index=True
+    )
 
 
 def of_group(frame: pd.DataFrame, group: str) -> pd.DataFrame:
@@ -174,18 +183,5 @@ def over_all(number: int, rows: str) -> pd.Series[float]:
 
 def column_mean(model: str, group: str, metric: str = "spbleu") -> float:
     """Average one column of Table 12 over a group of directions."""
-    frame = _directions()
+    frame = printed_scores()
     return float(of_group(frame[frame["model"] == model], group)[metric].mean())
-
-
-@cache
-def _directions() -> pd.DataFrame:
-    cells = printed_table(12)
-    frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
-    frame["chrfpp"] *= 100
-    frame["language"] = frame["pair"].map(foreign)
-    frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
-    languages = grouping("Mt25")[["group", "level"]]
-    return frame.merge(languages, left_on="language", right_index=True).sort_values(
-        ["model", "pair"], ignore_index=True
-    )

@@ -10,17 +10,13 @@ leaves out, and the mix of domains (`other_causes`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
-from mnmt_repro.laws import (
-    extrapolate_curve,
-    fit_joint_law,
-)
+from mnmt_repro.laws import extrapolate_curve, fit_joint_law
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.convergence import PAPER_MULTIPLE, SKIP
 from mnmt_repro.papers.cohorts.names import cohort_name
@@ -350,11 +346,12 @@ def _short(value: float) -> str:
 
 PAPER_STEPS, PAPER_BATCH = 1_000_000, 500_000
 """Steps that the paper's models above 500M parameters took, and tokens a step (section 3.1)."""
-FORECAST = ("reached", "predicted", "end", "missed", "fall")
-"""Loss where a curve is left, forecast, truth; forecast less truth, what is reached less truth."""
 
 
-@framed("run_id", "pair", "p", "size", "n", "multiple", *FORECAST)
+@framed(
+    *("run_id", "pair", "p", "size", "n", "multiple"),
+    *("reached", "predicted", "end", "missed", "fall"),
+)
 def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: float = SKIP) -> Rows:
     """Cut finished curves at 1 / `multiple` of their length, predict their ends, and compare.
 
@@ -381,25 +378,9 @@ def backtest(curves: pd.DataFrame, *, multiple: float = PAPER_MULTIPLE, skip: fl
         early = whole[whole["step"] * multiple <= last]
         if len(early) < 3:
             continue
-        cell = dict(zip(keys, key, strict=True)) | {
-            "multiple": last / float(early["step"].iloc[-1])
-        }
-        yield from _forecast(cell, early, skip, whole["cross_entropy"].iloc[-1])
-
-
-def _forecast(
-    about: dict[str, Any],
-    curve: pd.DataFrame,
-    skip: float,
-    end: float,
-    reached: float | None = None,
-) -> Iterator[dict[str, Any]]:
-    """A row where a power law fits the curve; `reached` is the loss of its end unless given."""
-    read = extrapolate_curve(
-        curve["step"], curve["cross_entropy"], multiple=about["multiple"], skip=skip
-    )
-    if read.law.identified:
-        reached = float(curve["cross_entropy"].iloc[-1] if reached is None else reached)
-        predicted = reached * read.ratio
-        values = (reached, predicted, end, predicted - end, reached - end)
-        yield about | dict(zip(FORECAST, values, strict=True))
+        over = last / float(early["step"].iloc[-1])
+        read = extrapolate_curve(early["step"], early["cross_entropy"], multiple=over, skip=skip)
+        if read.law.identified:
+            reached, end = (float(each["cross_entropy"].iloc[-1]) for each in (early, whole))
+            predicted = reached * read.ratio
+            yield (*key, over, reached, predicted, end, predicted - end, reached - end)
