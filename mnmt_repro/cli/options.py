@@ -444,12 +444,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def check_count(count: int | None, flag: str, what: str) -> None:
-    """Refuse a number below 1 or above 10,000; `what` says of what it is the number."""
-    if count is not None and not 1 <= count <= 10_000:
-        raise InputError(f"{flag} {count}: give a number of {what} from 1 to 10,000")
-
-
 def check_device(name: str) -> None:
     """Refuse a device that is not here.
 

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.cli.options import add_command, check_count
+from mnmt_repro.cli.options import add_command
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
+from mnmt_repro.typed_config import Few, setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookOptions:
+    """The options of `book`."""
+
+    source: Path = setting("folder with _config.yml and _toc.yml (default: this one)", ROOT)
+    output: Path | None = setting("folder in which _build/ is made (default: the source)")
+    jobs: Few | None = setting("pages executed at once (default: one more than the processors)")
+    parameters: tuple[str, ...] = setting(
+        "a value for the pages that declare this parameter; may be repeated",
+        (),
+        flags=("-p", "--parameter"),
+        metavar="NAME=VALUE",
+    )
+    only: tuple[str, ...] = setting(
+        "build this page alone, in _build/only, such as methods/runs; may be repeated",
+        (),
+        metavar="PAGE",
+    )
+    lessons: bool = setting(
+        "build no book: execute the pages that train models (needs torch) and write their outputs "
+        "into their notebooks",
+        False,
+    )
 
 
 def add(commands: Any) -> None:
     """Declare the command."""
-    parser = add_command(
+    add_command(
         commands,
         "book",
         "build the book from cached results; a page is executed when its source, the package, the "
@@ -25,45 +51,15 @@ def add(commands: Any) -> None:
             "mnmt-repro book --only paper-a/scaling-laws -p public=pile",
         ],
         act=act,
-    )
-    for name, default, what in (
-        ("--source", ROOT, "folder with _config.yml and _toc.yml (default: this one)"),
-        ("--output", None, "folder in which _build/ is made (default: the source)"),
-    ):
-        folder = lambda text: Path(text).expanduser()  # noqa: E731
-        parser.add_argument(name, type=folder, default=default, help=what)
-    parser.add_argument(
-        "--jobs", type=int, help="pages executed at once (default: one more than the processors)"
-    )
-    parser.add_argument(
-        "-p",
-        "--parameter",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a value for the pages that declare this parameter; may be repeated",
-    )
-    parser.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="PAGE",
-        help="build this page alone, in _build/only, such as methods/runs; may be repeated",
-    )
-    parser.add_argument(
-        "--lessons",
-        action="store_true",
-        help="build no book: execute the pages that train models (needs torch) and write their "
-        "outputs into their notebooks",
+        options=BookOptions,
     )
 
 
-def act(options: argparse.Namespace) -> int:
+def act(options: BookOptions) -> int:
     """Build the book and print the path of its first page; 1 where a page failed."""
     from mnmt_repro.papers.pages import PageError, build_book, make_lessons
 
-    check_count(options.jobs, "--jobs", "processes")
-    parameters = dict(_parameter(text) for text in options.parameter)
+    parameters = dict(_parameter(text) for text in options.parameters)
     if options.lessons and (parameters or options.output or options.only):
         raise InputError("--lessons takes none of -p, --output and --only")
     try:
