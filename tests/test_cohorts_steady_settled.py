@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.papers.claims import load_claims
-from mnmt_repro.papers.cohorts.catalogue import declared, find_cohort
+from mnmt_repro.papers.cohorts.catalogue import declared
 from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.settled import MIDDLE, REAL_WIDTHS, SMALL
 from mnmt_repro.repository import ROOT
@@ -127,12 +126,3 @@ def test_runs_whose_weights_change_at_a_share_of_the_budget_start_anew(tmp_path:
     runs = list(COHORTS["conlang-settled-equal-first"].runs())[:1]
     short = replace(runs[0], training=replace(runs[0].training, target_tokens=24_000_000))
     assert not any(task.after for task in plan([short, *runs], frozenset(), tmp_path))
-
-
-def test_steady_sizes_span_a_factor_of_25_in_equal_steps_with_one_layer_each() -> None:
-    runs = list(find_cohort("conlang-steady", "steady").runs())
-    n = sorted({size(run) for run in runs})
-    assert len(runs) == 9 * 8 * 3 and len(n) == 8 and n[-1] / n[0] > 25
-    assert {run.model.encoder_layers for run in runs} == {1}
-    steps = np.diff(np.log(n))
-    assert steps.max() / steps.min() < 1.7

@@ -126,18 +126,6 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
     assert whole["own"] == pytest.approx(1e6 / MIXED[1]) and whole["passes"] == 2
 
 
-def test_the_interval_of_a_capacity_holds_the_truth() -> None:
-    some = tuple(int(n) for n in np.geomspace(150, 40_000, 7))
-    held = []
-    for k in range(40):
-        frame = log_linear(table(alone=some))
-        noise = np.exp(0.01 * np.random.default_rng(k).standard_normal(len(frame)))
-        frame["cross_entropy"] *= noise
-        measure = found(settled.capacity_by_interpolation, frame)["all"]["capacity"]
-        held.append(holds(measure, 0.05**-0.5))
-    assert np.mean(held) >= 0.85
-
-
 # ------------------------------------------------------------------ slope, exponent, text
 
 

@@ -95,13 +95,6 @@ def test_truth_is_given_for_generated_languages_only():
     np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
 
 
-def test_fraction_is_the_weight_where_capacity_is_split_so():
-    points = exact()
-    fits = scaling.fit_pairs(points)
-    table = fractions.fractions(fits)
-    np.testing.assert_allclose(table["f"], table["p"], rtol=1e-3)
-
-
 def test_observed_frontier_joins_the_two_losses_of_a_run():
     seen = fractions.observed_frontier(exact())
     for row in seen.itertuples():

@@ -11,7 +11,6 @@ import pytest
 from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.badge import STYLE, Badge
 from mnmt_repro.papers.charts.claim_list import change_list, claim_list
 from mnmt_repro.papers.charts.forest import claim_figure, of_claims
 from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
@@ -50,9 +49,6 @@ def test_a_badge_says_verdict_effect_and_where_it_leads(stored: pd.DataFrame) ->
     assert "BLEURT&#x27;s weights | &lt;none&gt;" in badge(stored, "A18").to_html()
     with pytest.raises(InputError, match="claim A2 has no stored verdict"):
         badge(stored, "A2")
-    with pytest.raises(InputError, match="verdict 'open': use one of"):
-        Badge(verdict="open")
-    assert len({sign for sign, _ in STYLE.values()}) == len(STYLE)  # told without colour
 
 
 def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:

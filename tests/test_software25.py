@@ -7,13 +7,11 @@ import random
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import pytest
 
 from mnmt_repro import results
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.registry import get_card
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts.catalogue import (
     find_cohort,
@@ -21,12 +19,11 @@ from mnmt_repro.papers.cohorts.catalogue import (
     membership,
     places,
 )
-from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES
-from mnmt_repro.papers.cohorts.software25_runs import MINI, kept_pairs
+from mnmt_repro.papers.cohorts.software25_runs import MINI
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.repository import ROOT
 from mnmt_repro.runs.data import keep
-from mnmt_repro.runs.spec import RunSpec, Upgrade
+from mnmt_repro.runs.spec import Upgrade
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 
@@ -50,26 +47,6 @@ def variants(name: str, seed: int = 1) -> dict[str, Variant]:
         for v in sorted(cohort(name).variants, key=lambda v: v.updates_share)
         if v.spec.seed == seed
     }
-
-
-def flat(value: Any, path: str = "") -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {k: v for key, each in value.items() for k, v in flat(each, f"{path}.{key}").items()}
-    return {path.lstrip("."): value}
-
-
-def alphas(run: RunSpec) -> dict[str, float]:
-    """Up-sampling factor of each language, from its weight and its text."""
-    sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
-    sizes |= dict(run.kept)
-    per_sentence = {code: run.mixture.weights[f"eng-{code}"] / sizes[code] for code in LANGUAGES}
-    assert all(run.mixture.weights[f"{c}-eng"] / sizes[c] == per_sentence[c] for c in LANGUAGES)
-    return {code: round(each / per_sentence["deu"], 9) for code, each in per_sentence.items()}
-
-
-def settings(run: RunSpec) -> dict[str, Any]:
-    assert run.upgrade is not None
-    return flat(run.config["upgrade"]["config"])
 
 
 # --- languages and text -----------------------------------------------------------------------
@@ -122,23 +99,6 @@ def test_the_central_comparison_has_the_papers_budgets_and_three_seeds() -> None
     assert set(second) == set(found) and set(second.values()) == {1}
 
 
-def test_baselines_are_not_upsampled_and_upgrades_are() -> None:
-    runs = variants("main")
-    for name in ("M25", "M25-wide", "M25-deep"):
-        assert set(alphas(runs[name].spec).values()) == {1.0}
-    marked = {row["language"] for row in published("02") if row["mark"] or row["group"] == "added"}
-    for name in ("Mt25", "Mt25-wide", "Mt25-deep"):
-        factors = alphas(runs[name].spec)
-        assert {code for code, factor in factors.items() if factor == 5} == marked
-        assert set(factors.values()) == {1.0, 5.0}
-    # By hand: 401 Nepali pairs times 5, two directions, of the sum of all.
-    sizes = {f.languages[-1]: f.sentences["train"] for f in get_card("software25").files}
-    sizes |= kept_pairs("main")
-    total = sum(n * (5 if c in marked else 1) for c, n in sizes.items() if c != "zho")
-    npi = runs["Mt25"].spec.mixture.weights["eng-npi"]
-    assert npi == pytest.approx(5 * sizes["npi"] / (2 * total))
-
-
 def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
     names = {name: [v.name for v in cohort(name).variants if v.spec.seed == 1] for name in (
         "table3", "table4", "table5", "table6", "table7", "table11"
@@ -163,24 +123,6 @@ def test_every_row_of_tables_3_to_7_and_11_is_declared() -> None:
     assert all(count == (3 if "wide" in name else 1) for name, count in seeds.items())
     for name in ("table3", "table4", "table5", "table6", "table11", "schedule", "insertion"):
         assert {v.updates_share for v in cohort(name).variants} == {0.3}
-
-
-def test_rates_and_factors_are_those_of_the_tables() -> None:
-    added, related = set(GROUPINGS["Mt25"].added), set(GROUPINGS["Mt25"].related)
-    fifth, sixth, early = variants("table5"), variants("table6"), variants("table4")
-    for name, factor, who in (
-        ("alpha 5", 5, added), ("alpha 10", 10, added), ("alpha 5, related", 5, added | related),
-    ):  # fmt: skip
-        found = alphas(fifth[name].spec)
-        assert {code: f for code, f in found.items() if f != 1} == dict.fromkeys(who, factor)
-    for row in published("06"):
-        fields = settings(sixth[f"old {row['gamma_old']}, new {row['gamma_new']}"].spec)
-        assert fields["gamma_old"] == float(row["gamma_old"])
-        assert fields["gamma_new"] == float(row["gamma_new"])
-    for variant in (*fifth.values(), *early.values()):  # neither table scales a rate
-        assert settings(variant.spec)["gamma_old"] == 1.0
-    for variant in early.values():
-        assert {c for c, factor in alphas(variant.spec).items() if factor != 1} == added
 
 
 # --- models, settings, identities -------------------------------------------------------------

@@ -192,34 +192,6 @@ def test_without_noise_the_wide_model_scores_as_the_old_one(here: Path, capsys) 
         assert loss_of(folder, capsys) == pytest.approx(old, abs=1e-5)
 
 
-def test_killed_on_a_ramp_and_repeated_the_command_ends_with_the_same_bits(
-    here: Path, capsys, monkeypatch
-) -> None:
-    assert main([*UPGRADE, "--preset", "deep", "--deeper", "1", "--steps", "5"]) == 0
-    begun = load_upgraded("start/start.safetensors")
-    assert begun.config.gamma_old == Ramp(start=0.05, end=0.5, steps=5)
-    command = [*TRAIN_ON, "--checkpoint-seconds", "0"]
-    assert main(command) == 0
-    Path("both").rename("whole")
-
-    plain, calls = Transformer.loss, []
-
-    def dying(self: Transformer, *arguments) -> torch.Tensor:
-        calls.append(1)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return plain(self, *arguments)
-
-    monkeypatch.setattr(Transformer, "loss", dying)
-    assert main(command) == 130
-    assert load_checkpoint("both/last.safetensors").progress.step == 3
-    assert main(command) == 0
-    for name in ("last.safetensors", "best.safetensors"):
-        whole, torn = load_file(Path("whole", name)), load_file(Path("both", name))
-        assert whole.keys() == torn.keys()
-        assert all(torch.equal(value, torn[key]) for key, value in whole.items())
-
-
 @pytest.mark.parametrize(
     ("schedule", "expected"), [("reset", [0.01, 0.02]), ("constant", [0.03, 0.03])]
 )

@@ -14,8 +14,7 @@ from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vo
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, Progress, load_checkpoint, save_checkpoint
-from mnmt_repro.typed_config import build
-from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig, published
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
 from mnmt_repro.upgrading.recipe import upgrade
 from mnmt_repro.upgrading.start import load_upgraded, save_upgraded, slow_by_fisher
@@ -362,14 +361,3 @@ def test_damaged_or_unfit_checkpoints_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="function of a ReLU layer only"):
         shared = UpgradeConfig(wider=2, width=WidthConfig(normalisation="function-shared"))
         upgrade(trained(tmp_path, "t5"), shared)
-
-
-def test_published_settings() -> None:
-    """Section 3: hidden 4096 -> 8192, six layers more a stack, 0.5, and 0.05 rising to 0.5."""
-    wide, deep = published("wide", 50_000), published("deep", 50_000)
-    assert (4096 * wide.wider, wide.gamma_old) == (8192, 0.5)
-    assert (deep.deeper.encoder, deep.deeper.decoder, deep.wider) == (6, 6, 1)
-    assert isinstance(deep.gamma_old, Ramp)
-    assert [deep.gamma_old.at(i) for i in (1, 50_000)] == [0.05, 0.5]
-    assert build(UpgradeConfig, dataclasses.asdict(deep)) == deep
-    assert published("same", 30_000).wider == 1
