@@ -7,13 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from mnmt_repro.evaluation.significance import LossBootstrap, bootstrap_gaps
+from mnmt_repro.evaluation.significance import Difference, bootstrap_gaps
 
 System = dict[str, tuple[list[float], list[int]]]
 """Nats and tokens of each sentence, by direction."""
 
 
-def compared(one: System, two: System, draws: int = 1000) -> LossBootstrap:
+def compared(one: System, two: System, draws: int = 1000) -> Difference:
     """The first system against the second, which has the same tokens."""
     gaps = [np.array(nats) - np.array(two[name][0]) for name, (nats, _) in one.items()]
     return bootstrap_gaps(gaps, [np.array(tokens) for _, tokens in one.values()], draws=draws)

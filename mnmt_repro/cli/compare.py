@@ -24,7 +24,7 @@ from mnmt_repro.errors import InputError, note
 from mnmt_repro.typed_config import Range, required, setting
 
 if TYPE_CHECKING:
-    from mnmt_repro.evaluation.significance import LossBootstrap, PairedBootstrap, PairedTTest
+    from mnmt_repro.evaluation.significance import Difference, PairedBootstrap
     from mnmt_repro.runs.trained import Trained
 
 FEW = 4  # directions, below which a t-test over them finds next to nothing
@@ -117,7 +117,7 @@ def _of_both(baseline: Trained, model: Trained, options: CompareOptions) -> tupl
 
 
 def _row(
-    result: LossBootstrap | PairedBootstrap | PairedTTest,
+    result: Difference | PairedBootstrap,
     about: tuple[str, str, int, str],
     baseline: float,
     model: float,
