@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from mnmt_repro.corpora.encoding import Tags
-from mnmt_repro.papers.cohorts.grids import Cohort, Corpus, Way, two_pair_mixtures
+from mnmt_repro.papers.cohorts.grids import Cohort, Corpus, two_pair_mixtures, two_pairs
 from mnmt_repro.papers.cohorts.steady import REAL, STEADY, size, with_half
 
 TIER = "settled"
@@ -49,18 +49,9 @@ def _grid(
     tags: Tags = "none" if pairs[0].partition("-")[2] == pairs[1].partition("-")[2] else "source"
     tokens = corpus.training.target_tokens
     assert tokens is not None
-    return Cohort(
-        name=name,
-        about=about,
-        corpus=corpus,
-        pairs=pairs,
-        mixtures=two_pair_mixtures(*pairs, weights),
-        tags=tags,
-        sizes=tuple(size(width, RATE, tokens=tokens) for width in widths),
-        seeds=seeds,
-        tier=TIER,
-        **more,
-    )
+    sizes = tuple(size(width, RATE, tokens=tokens) for width in widths)
+    more |= {"sizes": sizes, "seeds": seeds, "tier": TIER}
+    return two_pairs(name, about, corpus, pairs, tags, weights, **more)
 
 
 def _with_half(cohort: Cohort) -> tuple[Cohort, Cohort]:
@@ -72,19 +63,23 @@ def _with_half(cohort: Cohort) -> tuple[Cohort, Cohort]:
 def _alternate(
     name: str,
     about: str,
-    corpus: Corpus,
     pairs: tuple[str, str],
     widths: Sequence[int],
     seeds: tuple[int, ...],
-    way: Way = "sampled",
+    weight: float = SMALL,
+    **more: Any,
 ) -> tuple[Cohort, Cohort]:
     """The first pair small in every other seed, the second pair small in the others."""
-    first = _grid(name, about, corpus, pairs, (SMALL,), widths, seeds[::2], way=way)
-    swapped = two_pair_mixtures(*pairs, (1 - SMALL,))
+    first = _grid(name, about, _CONLANG, pairs, (weight,), widths, seeds[::2], **more)
     other = replace(
-        first, name=f"{name}-swapped", mixtures=swapped, seeds=seeds[1::2], repeats=name
+        first,
+        name=f"{name}-swapped",
+        about=f"{about}; the other pair is small",
+        mixtures=two_pair_mixtures(*pairs, (1 - weight,)),
+        seeds=seeds[1::2],
+        repeats=first.repeats or name,
     )
-    return first, replace(other, about=f"{about}; the other pair is small")
+    return first, other
 
 
 _LANGUAGES = replace(STEADY, name="conlang-settled")
@@ -96,15 +91,13 @@ _OUT, _INTO = ("src-aaa", "src-bbb"), ("aaa-src", "bbb-src")
 def _generated(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, ...]:
     """Sampled runs and single pairs, at half the budget and all of it, and text-matched runs."""
     seeds = (1, 2, 3, 4)
-    sampled = _alternate(name, f"{about}, p = {SMALL}", _CONLANG, pairs, WIDTHS, seeds)
+    sampled = _alternate(name, f"{about}, p = {SMALL}", pairs, WIDTHS, seeds)
     every = f"{about}: each pair alone"
     alone = _grid(
         f"{name}-alone", every, _CONLANG, pairs, (0.0, 1.0), ALONE_WIDTHS, (1, 2), repeats=name
     )
     weighted = f"{about}, p = {SMALL}, text-matched"
-    matched = _alternate(
-        f"{name}-matched", weighted, _CONLANG, pairs, WIDTHS, seeds, "text-matched"
-    )
+    matched = _alternate(f"{name}-matched", weighted, pairs, WIDTHS, seeds, way="text-matched")
     return (*(half for each in (*sampled, alone) for half in _with_half(each)), *matched)
 
 
@@ -112,16 +105,15 @@ def _equal_first(
     name: str, about: str, pairs: tuple[str, str], widths: Sequence[int], seeds: tuple[int, ...]
 ) -> tuple[Cohort, Cohort]:
     name, about = f"{name}-equal-first", f"{about}, p = {SMALL}, equal-first"
-    return _alternate(name, about, _CONLANG, pairs, widths, seeds, "equal-first")
+    return _alternate(name, about, pairs, widths, seeds, way="equal-first")
 
 
 def _middle(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, ...]:
     """Each pair at the middle weight in one seed."""
-    about = f"{about}, p = {MIDDLE}"
-    first = _grid(f"{name}-middle", about, _CONLANG, pairs, (MIDDLE,), WIDTHS, (1,), repeats=name)
-    swapped = two_pair_mixtures(*pairs, (1 - MIDDLE,))
-    other = replace(first, name=f"{first.name}-swapped", mixtures=swapped, seeds=(2,))
-    return (*_with_half(first), *_with_half(other))
+    both = _alternate(
+        f"{name}-middle", f"{about}, p = {MIDDLE}", pairs, WIDTHS, (1, 2), MIDDLE, repeats=name
+    )
+    return tuple(part for each in both for part in _with_half(each))
 
 
 _OUT_OF, _INTO_ONE = "one language to two unrelated ones", "two unrelated languages to one"

@@ -268,11 +268,8 @@ def upgraded(
     )
 
 
-def slower(*, share: float, gamma_old: float, seed: int = 1) -> RunSpec:
+def slower(*, share: float, gamma_old: float) -> RunSpec:
     """M25 trained on after all its updates, its schedule's rate multiplied by a factor."""
-    whole = from_scratch("same", seed=seed)
-    config = UpgradeConfig(gamma_old=gamma_old, width=PUBLISHED_WIDTH, seed=seed)
-    return replace(
-        from_scratch("same", share=share, seed=seed),
-        upgrade=Upgrade(parent=whole, config=config),
-    )
+    config = UpgradeConfig(gamma_old=gamma_old, width=PUBLISHED_WIDTH, seed=1)
+    upgrade = Upgrade(parent=from_scratch("same"), config=config)
+    return replace(from_scratch("same", share=share), upgrade=upgrade)
