@@ -78,10 +78,6 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     return write_once(path, content)
 
 
-def _name_of(content: Mapping[str, Any]) -> str:
-    return f"{_FOLDER}/{content['run_id']}.json"
-
-
 def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     """All analyses of the runs in `frame`, a row for each value and cohort of its run.
 
@@ -104,7 +100,7 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     records = [
         {"run_id": path.stem, "commit": content["commit"], **row}
         for path in paths
-        for content in [read_checked(path, check_analyses, _name_of)]
+        for content in [read_checked(path, check_analyses, f"{_FOLDER}/{{run_id}}.json".format_map)]
         for row in content["rows"]
     ]
     if not records or not set(_RUN) <= set(frame.columns):

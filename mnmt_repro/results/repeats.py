@@ -168,8 +168,5 @@ def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
         As `files.read_checked`.
     """
     paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))
-    return [read_checked(path, check_run, _name_of) for path in paths]
-
-
-def _name_of(content: Mapping[str, Any]) -> str:
-    return f"{content['run']['corpus']}/{_FOLDER}/{content['run']['run_id']}-*.json"
+    name_of = f"{{run[corpus]}}/{_FOLDER}/{{run[run_id]}}-*.json".format_map
+    return [read_checked(path, check_run, name_of) for path in paths]

@@ -57,11 +57,8 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     InputError
         As `files.read_checked`.
     """
-    return read_checked(Path(path), check_run, _name_of, parse_run)
-
-
-def _name_of(content: Mapping[str, Any]) -> str:
-    return "{corpus}/{run_id}.json".format_map(content["run"])
+    name_of = "{run[corpus]}/{run[run_id]}.json".format_map
+    return read_checked(Path(path), check_run, name_of, parse_run)
 
 
 def load_runs(root: Root = None) -> list[dict[str, Any]]:

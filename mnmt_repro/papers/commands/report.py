@@ -149,15 +149,6 @@ def _table(frame: pd.DataFrame) -> str:
     return f'<div class="wide" tabindex="0">{frame.to_html(index=False, border=0)}</div>'
 
 
-def papers(root: Path) -> list[dict[str, Any]]:
-    """Read what the two papers are: the references of `CITATION.cff`."""
-    import yaml
-
-    text = (root / "CITATION.cff").read_text(encoding="utf-8")
-    references: list[dict[str, Any]] = yaml.safe_load(text)["references"]
-    return references
-
-
 def environment() -> dict[str, str]:
     """What computed the report: names and versions."""
     from mnmt_repro.runs.environment import current_commit, processor
@@ -215,7 +206,7 @@ def codecheck(root: Path, claims: Sequence[Claim], exhibits: Sequence[Exhibit]) 
     """
     import yaml
 
-    cited = papers(root)
+    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))["references"]
     pages: dict[str, list[str]] = {}
     for exhibit in exhibits:
         pages.setdefault(exhibit.page, []).append(f"Paper {exhibit.id}")
