@@ -23,14 +23,7 @@ from mnmt_repro.papers.cohorts.software25 import SOFTWARE25_COHORTS
 from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.published import comparisons
-from mnmt_repro.papers.effects.variants import (
-    Study,
-    VariantAt,
-    Variants,
-    gain,
-    largest,
-    p_value,
-)
+from mnmt_repro.papers.effects.variants import Study, VariantAt, Variants, gain, largest, p_value
 from mnmt_repro.results import load_analyses
 
 ALL = directions(tuple(LANGUAGES))

@@ -11,9 +11,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, prediction, quality, scaling
-from mnmt_repro.papers.effects.uncertainty import (
-    against_truth,
-)
+from mnmt_repro.papers.effects.uncertainty import against_truth
 from mnmt_repro.repository import ROOT
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5

@@ -7,12 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mnmt_repro.laws import (
-    fit_joint_law,
-    fit_power_law,
-    lack_of_fit,
-    outliers,
-)
+from mnmt_repro.laws import fit_joint_law, fit_power_law, lack_of_fit, outliers
 
 SIZES = np.geomspace(4e3, 1.2e5, 8)
 OF: dict = {"n": "n", "loss": "loss"}

@@ -7,12 +7,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import (
-    fit_fraction,
-    fit_joint_law,
-    fit_power_law,
-    frontier,
-)
+from mnmt_repro.laws import fit_fraction, fit_joint_law, fit_power_law, frontier
 
 SIZES = np.geomspace(4e3, 1.2e5, 20)
 EACH = 10

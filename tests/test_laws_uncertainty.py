@@ -9,10 +9,7 @@ import pytest
 from law_grids import SIZES
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import (
-    PowerLawFit,
-    fit_power_law,
-)
+from mnmt_repro.laws import PowerLawFit, fit_power_law
 
 TRUTH = 60 * SIZES**-0.3 + 1.1
 

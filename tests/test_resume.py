@@ -19,12 +19,7 @@ from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
 from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.folder import Mapped
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import (
-    Progress,
-    load_checkpoint,
-    read_progress,
-    save_checkpoint,
-)
+from mnmt_repro.training.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
 from mnmt_repro.training.loop import TrainingDiverged, train
 from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
 from mnmt_repro.upgrading.recipe import upgrade

@@ -13,12 +13,7 @@ import pytest
 from mnmt_repro import results
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.cohorts.catalogue import (
-    find_cohort,
-    get_cohort,
-    membership,
-    places,
-)
+from mnmt_repro.papers.cohorts.catalogue import find_cohort, get_cohort, membership, places
 from mnmt_repro.papers.cohorts.software25_runs import MINI
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.repository import ROOT

@@ -11,17 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
-from small_runs import (
-    EASY,
-    EVEN,
-    PAIRS,
-    adamw,
-    fairseq,
-    same_weights,
-    sentences,
-    small_data,
-    t5,
-)
+from small_runs import EASY, EVEN, PAIRS, adamw, fairseq, same_weights, sentences, small_data, t5
 
 from mnmt_repro.corpora.batches import BatchStream
 from mnmt_repro.corpora.conlang import irreducible_entropy

@@ -29,10 +29,7 @@ from mnmt_repro.runs import execute as execute_module
 from mnmt_repro.runs.data import load_run_data, run_vocabulary
 from mnmt_repro.runs.order import is_trained, plan, with_parents
 from mnmt_repro.runs.spec import RunSpec, Upgrade
-from mnmt_repro.runs.start import (
-    untrained_pieces,
-    upgrade_of,
-)
+from mnmt_repro.runs.start import untrained_pieces, upgrade_of
 from mnmt_repro.runs.sweep import keep_repeat
 from mnmt_repro.training import loop
 from mnmt_repro.training.checkpoint import load_checkpoint

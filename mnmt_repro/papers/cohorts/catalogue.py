@@ -8,13 +8,7 @@ from __future__ import annotations
 from functools import cache
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.cohorts import (
-    conlang_upgrade,
-    settled,
-    settled_upgrades,
-    software25,
-    steady,
-)
+from mnmt_repro.papers.cohorts import conlang_upgrade, settled, settled_upgrades, software25, steady
 from mnmt_repro.papers.cohorts.grids import GRIDS, Cohort
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.runs.spec import RunSpec

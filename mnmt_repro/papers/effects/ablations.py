@@ -15,12 +15,7 @@ from typing import Any
 import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
-from mnmt_repro.papers.cohorts.languages25 import (
-    LANGUAGES,
-    LEVELS,
-    directions,
-    directions_of,
-)
+from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, LEVELS, directions, directions_of
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units

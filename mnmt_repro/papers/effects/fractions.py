@@ -15,10 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import (
-    FractionFit,
-    effective_fraction,
-)
+from mnmt_repro.laws import FractionFit, effective_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form, fraction_of
 from mnmt_repro.laws.joint_law import log_fraction
@@ -26,13 +23,7 @@ from mnmt_repro.papers.cohorts.names import beside_hub, language, pair_name
 from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.grids import LossGrid, read_grid
-from mnmt_repro.papers.effects.noise import (
-    Measure,
-    common_draws,
-    drawn,
-    drawn_beside,
-    measured,
-)
+from mnmt_repro.papers.effects.noise import Measure, common_draws, drawn, drawn_beside, measured
 from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
 from mnmt_repro.papers.effects.scaling import PairFits, joint_law
 
