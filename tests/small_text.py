@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from mnmt_repro.corpora.formats import Bitext
@@ -30,3 +32,9 @@ def small_bitext(pair: str = "eng-deu", count: int = 400, seed: int = 0) -> Bite
     if pair.startswith("deu-"):
         source, target = target, source
     return Bitext(pair=pair, source=source, target=target)
+
+
+def write_tsv(path: Path, pair: str, source: list[str], target: list[str]) -> None:
+    """Write a bitext whose header has the languages of the pair."""
+    rows = ["\t".join(pair.split("-")), *map("\t".join, zip(source, target, strict=True))]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -18,7 +18,7 @@ import transformers
 from command_line import fails
 from hf_models import FAMILIES, LANGUAGES, sentences, write_model
 from safetensors.torch import load_file, save_file
-from small_text import small_bitext
+from small_text import small_bitext, write_tsv
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli import main
@@ -499,11 +499,6 @@ def test_an_export_is_whole_or_not_there(models, tmp_path: Path, monkeypatch) ->
 # --- the commands ---------------------------------------------------------------------------------
 
 CYRILLIC = str.maketrans("abcdefghijklmnopqrstuvwxyz", "абцдефгхийклмнопярстувшжыз")
-
-
-def write_tsv(path: Path, pair: str, source: list[str], target: list[str]) -> None:
-    rows = ["\t".join(pair.split("-")), *map("\t".join, zip(source, target, strict=True))]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("family", ["nllb", "t5"])

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-
+import interval_coverage as simulated
 import pandas as pd
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-SCRIPT = ROOT / "benchmarks" / "interval_coverage.py"
-spec = importlib.util.spec_from_file_location("interval_coverage", SCRIPT)
-assert spec is not None and spec.loader is not None
-simulated = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(simulated)
+from mnmt_repro.repository import ROOT
 
 
 def stored() -> pd.DataFrame:

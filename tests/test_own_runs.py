@@ -7,10 +7,9 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from command_line import fails
-from small_text import small_bitext
+from small_text import small_bitext, write_tsv
 from test_registered_run import spec  # noqa: F401
 
 from mnmt_repro import results
@@ -36,8 +35,7 @@ def own_folder(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
     text = small_bitext("eng-deu", 120)
-    frame = pd.DataFrame({"eng": text.source, "deu": text.target})
-    frame.to_csv("talks.tsv", sep="\t", index=False)
+    write_tsv(Path("talks.tsv"), "eng-deu", text.source, text.target)
 
 
 def identity(folder: str) -> str:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pandas as pd
+import published_fits as script
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
-spec = importlib.util.spec_from_file_location(
-    "published_fits", ROOT / "benchmarks" / "published_fits.py"
-)
-assert spec is not None and spec.loader is not None
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
+from mnmt_repro.repository import ROOT
 
 
 def stored() -> pd.DataFrame:

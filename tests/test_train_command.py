@@ -19,7 +19,7 @@ import pytest
 import torch
 from command_line import fails
 from safetensors.torch import load_file
-from small_text import small_bitext
+from small_text import small_bitext, write_tsv
 
 from mnmt_repro import results
 from mnmt_repro.architecture import memory_limits
@@ -55,8 +55,7 @@ def own_folder(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(data_module, "CONLANG_TEST_SENTENCES", 50)
     text = small_bitext("eng-deu", 120)
-    frame = pd.DataFrame({"eng": text.source, "deu": text.target})
-    frame.to_csv("talks.tsv", sep="\t", index=False)
+    write_tsv(Path("talks.tsv"), "eng-deu", text.source, text.target)
 
 
 def stop_at(step: int, monkeypatch) -> None:

@@ -10,12 +10,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from command_line import fails
 from safetensors.torch import load_file, save_file
-from small_text import small_bitext
+from small_text import small_bitext, write_tsv
 
 from mnmt_repro.cli import build_parser, main
 from mnmt_repro.cli.options import read_fields
@@ -47,19 +46,14 @@ TRAIN_ON = [
 ]  # fmt: skip
 
 
-def write_tsv(path: Path, source: list[str], target: list[str], languages: str) -> None:
-    columns = dict(zip(languages.split("-"), (source, target), strict=True))
-    pd.DataFrame(columns).to_csv(path, sep="\t", index=False)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory) -> Path:
     """A folder with bitext, a vocabulary of two languages, and a model of one: `old`."""
     folder = tmp_path_factory.mktemp("trained")
     text = small_bitext(count=120)
-    write_tsv(folder / "talks.tsv", text.source, text.target, "eng-deu")
+    write_tsv(folder / "talks.tsv", "eng-deu", text.source, text.target)
     other = [line.translate(CYRILLIC) for line in text.target[:60]]
-    write_tsv(folder / "new.tsv", text.source[:60], other, "eng-xho")
+    write_tsv(folder / "new.tsv", "eng-xho", text.source[:60], other)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("MNMT_REPRO_CACHE", str(folder / "cache"))
@@ -252,7 +246,7 @@ def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) ->
     on = ["train", "--continue-from", "start", "--steps", "2"]
     fails([*on, "--concepts", "40"], capsys, "trained on another conlang")
     text = small_bitext(count=40)
-    write_tsv(tmp_path / "talks.tsv", text.source, text.target, "eng-deu")
+    write_tsv(tmp_path / "talks.tsv", "eng-deu", text.source, text.target)
     fails([*on, "--data", "eng-deu=talks.tsv"], capsys, "a conlang's syllables")
     fails([*upgrade, "--vocab", "talks.tsv", "-o", "no"], capsys, "is not a SentencePiece model")
 
