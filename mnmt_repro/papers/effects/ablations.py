@@ -16,6 +16,7 @@ import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, LEVELS, directions, directions_of
+from mnmt_repro.papers.cohorts.software25_runs import CORPUS
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -48,16 +49,20 @@ class Ablation:
     """A table of the paper, or a remark without one, in which variants meet their controls."""
 
     where: str
-    cohort: str
-    number: int = 0  # of the printed table; 0: the paper prints no numbers
+    name: str  # of the cohort, behind the corpus, such as ``table3``
     controls: tuple[str, ...]  # one for each model
     groups: tuple[str, ...] = GROUPS
     control_is_choice: bool = False  # a control is what the recipe has, unlike the others
 
     @property
-    def name(self) -> str:
-        """For anchors and files."""
-        return self.cohort.removeprefix("software25-")
+    def cohort(self) -> str:
+        """Name of the cohort."""
+        return f"{CORPUS}-{self.name}"
+
+    @property
+    def number(self) -> int:
+        """Of the printed table; 0: the paper prints no numbers."""
+        return int(self.name.removeprefix("table")) if "table" in self.name else 0
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -85,16 +90,14 @@ class Ablation:
 ABLATIONS = (
     Ablation(
         where="Table 3",
-        cohort="software25-table3",
-        number=3,
+        name="table3",
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
         groups=PARTS,
         control_is_choice=True,
     ),
     Ablation(
         where="Table 4",
-        cohort="software25-table4",
-        number=4,
+        name="table4",
         # Neither learning-rate scaling nor up-sampling of related languages (footnote 9).
         controls=(
             "Mt25, new embeddings from unk",
@@ -105,44 +108,37 @@ ABLATIONS = (
     ),
     Ablation(
         where="Table 5",
-        cohort="software25-table5",
-        number=5,
+        name="table5",
         controls=("alpha 1",),  # without learning-rate scaling
         groups=PARTS,
     ),
     Ablation(
         where="Table 6",
-        cohort="software25-table6",
-        number=6,
+        name="table6",
         controls=("old 1, new 1",),  # without up-sampling of related languages
     ),
     Ablation(
         where="Table 11, right",
-        cohort="software25-table11",
-        number=11,
+        name="table11",
         # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has less.
         controls=("full recipe",),
     ),
     Ablation(
         where="Footnote 7",
-        cohort="software25-schedule",
+        name="schedule",
         controls=("not reset",),
         control_is_choice=True,
     ),
     Ablation(
         where="§4.2",
-        cohort="software25-insertion",
+        name="insertion",
         controls=("encoder bottom, decoder top",),
         control_is_choice=True,
     ),
-    Ablation(
-        where="Footnote 10",
-        cohort="software25-noise",
-        controls=("no noise",),
-    ),
+    Ablation(where="Footnote 10", name="noise", controls=("no noise",)),
     Ablation(
         where="Not said",
-        cohort="software25-unsaid",
+        name="unsaid",
         controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
         control_is_choice=True,
     ),
@@ -295,8 +291,7 @@ def _printed(ablation: Ablation) -> Mapping[Any, Mapping[Any, Any]]:
 
 TABLE7 = Ablation(
     where="Table 7",
-    cohort="software25-table7",
-    number=7,
+    name="table7",
     controls=("Mt25",),
     groups=("all", *LEVELS),
 )
