@@ -3,9 +3,6 @@
 A cell is *in regime* if its pair has read at least so many tokens per parameter. Here f(p, N) is
 the share of N at which a single pair, trained for as many tokens, has the same loss. It is read
 with log loss linear in log N between neighbouring single-pair sizes, and not outside them.
-
-Other suspects are text that a pair was not shown (`split_gap`, `predicted_by_text`), tables that N
-leaves out, and the mix of domains (`other_causes`).
 """
 
 from __future__ import annotations
