@@ -22,14 +22,19 @@ def tell(*lines: str) -> None:
         print(f"mnmt-repro: {printable(line)}", file=sys.stderr)
 
 
+_ESCAPED = ("Cc", "Cf", "Cs")
+
+
 def printable(text: str) -> str:
     r"""Text in which characters that a terminal obeys, or that hide others, are escaped.
+
+    So are bytes of a file's name that are no characters.
 
     >>> printable("a\x1b[2J\u202eb")
     'a\\x1b[2J\\u202eb'
     """
     return "".join(
-        repr(each)[1:-1] if unicodedata.category(each) in ("Cc", "Cf") and each != "\n" else each
+        repr(each)[1:-1] if unicodedata.category(each) in _ESCAPED and each != "\n" else each
         for each in text
     )
 

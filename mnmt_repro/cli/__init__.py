@@ -10,7 +10,9 @@ before its command runs, so that the base tier can fit laws and build the book.
 from __future__ import annotations
 
 import argparse
+import io
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -24,6 +26,9 @@ from mnmt_repro.repository import ARCHIVE
 
 TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
 """Packages that only the extra `train` installs; protobuf is imported as `google`."""
+
+_NO_MEMORY = re.compile("MemoryError|allocate memory|out of memory|map segment|new thread")
+"""In what Python, the system, torch and the loader of libraries raise when memory runs out."""
 
 EXAMPLES = """\
 a first run, under two minutes, nothing to download:
@@ -93,6 +98,8 @@ def main(
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     asked = next((word for word in arguments if not word.startswith("-")), "")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names of files are printed byte for byte
+        sys.stdout.reconfigure(errors="surrogateescape")
     resumes = asked in ("train", "sweep", "retrain")
     then = "; the same command goes on from the last checkpoint, if there is one" * resumes
     try:
@@ -108,19 +115,26 @@ def main(
     except UnicodeEncodeError as error:
         character = ascii(error.object[error.start])
         tell(
-            f"{character} cannot be written in {error.encoding}: rename the file whose name holds "
-            "it, or set PYTHONUTF8=1"
+            f"{character} cannot be written in {error.encoding}: rename the file whose name has it"
+            + ", or set PYTHONUTF8=1" * (error.encoding != "utf-8")
         )
         return 2
     except RecursionError:
         tell("what was given is nested too deeply, or contains itself; write it without")
         return 2
-    except (MemoryError, ImportError) as error:
-        # A library that does not fit into memory ("failed to map segment") is no missing one.
-        if isinstance(error, MemoryError) or "map segment" in str(error):
+    except BrokenPipeError:
+        # The reader (head, less) has gone; nothing more can be printed, at exit neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (MemoryError, ImportError, OSError, RuntimeError) as error:
+        # A library that does not fit into memory is no missing one.
+        if _NO_MEMORY.search(repr(error)):
             tell(f"there is not enough memory; give smaller numbers or less text{then}")
             return 1
-        missing = (error.name or "").partition(".")[0]
+        if isinstance(error, OSError):
+            tell(f"{error.filename or 'writing'}: {error.strerror or error}{then}")
+            return 1
+        missing = (getattr(error, "name", None) or "").partition(".")[0]
         if missing not in TRAIN_TIER or not isinstance(error, ModuleNotFoundError):
             raise
         how = "pip install 'WHEEL[train]', with the file of the wheel"
@@ -128,14 +142,6 @@ def main(
             how = "`make install` in the project's folder, or pip install -e '.[train]'"
         tell(f"`{asked}` needs {missing}, which is not installed: {how}")
         return 2
-    except BrokenPipeError:
-        # The reader (head, less) has gone; nothing more can be printed, at exit neither.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        why = error.strerror or error
-        tell(f"{error.filename or 'writing'}: {why}{then}")
-        return 1
     except KeyboardInterrupt:
         tell(f"interrupted{then}")
         return 130

@@ -219,8 +219,6 @@ def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 SMALLEST = 50
 """Model size below which all sizes are taken for logarithms."""
-STILL_FALLS = 0.05
-"""Share of the loss, over the last half of the updates, from which runs count as too short."""
 HIGHEST = 20.0
 """Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
 
@@ -236,21 +234,6 @@ def _notes_on_units(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]
         yield (
             f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
             "which are their natural logarithms"
-        )
-
-
-def _note_on_budget(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]:
-    """What to say of the runs of a results store whose losses still fall."""
-    if not options.file.is_dir():
-        return
-    from mnmt_repro import results
-    from mnmt_repro.laws.convergence import last_fall
-
-    fall = last_fall(results.load_curves(root=options.file, run_id=set(frame["run_id"])))
-    if fall > STILL_FALLS:
-        yield (
-            f"these runs still fall by {fall:.0%} over the last half of their updates (median): "
-            "train longer first, and add sizes or seeds after that"
         )
 
 
@@ -276,7 +259,13 @@ def notes_on_rows(
     others = [c for c in others if not is_measurement(frame[c])]
     differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
     lacking = [name for name in names if name not in known]
-    notes = [*_note_on_budget(frame, options), *_notes_on_units(frame, options)]
+    notes = [*_notes_on_units(frame, options)]
+    if options.file.is_dir():
+        from mnmt_repro import results
+        from mnmt_repro.laws.convergence import note_on_fall
+
+        curves = results.load_curves(root=options.file, run_id=set(frame["run_id"]))
+        notes = [*note_on_fall(curves), *notes]
     if lacking and len(several):
         each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
         apart = f" and differ in {', '.join(differing)}" if differing else ""

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
 from mnmt_repro.cli.options import check_columns, read_table, write_table
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, printable
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -77,7 +77,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         n=n,
         p=["" if trained.any_pair else trained.weights.get(pair, 0.0) for pair in rows["pair"]],
         loss=rows["cross_entropy"],
-        run_id=trained.folder.resolve().name,
+        run_id=printable(trained.folder.resolve().name),
         vocabulary_hash=trained.vocabulary.hash,
     )
     with locked(path):  # another `evaluate` may add to it now
@@ -88,7 +88,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
 
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """The table; refuse one to which these pairs and sets cannot be added, see `add_losses`."""
-    run = trained.folder.resolve().name
+    run = printable(trained.folder.resolve().name)
     table = _read(path)
     known = set(table.loc[table["run_id"] == run, ["pair", "test_set"]].itertuples(index=False))
     for pair, test_set in wanted:

@@ -133,7 +133,7 @@ def _act_on_file(options: SweepOptions) -> int:
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
     status = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
-    if not options.dry_run:
+    if not (options.dry_run or status):
         print(f"rows: {store}\nnext: mnmt-repro fit {shlex.quote(str(store))}")
     return status
 

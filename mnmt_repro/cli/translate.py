@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mnmt_repro.cli.options import MODEL, check_device
 from mnmt_repro.errors import InputError
@@ -99,23 +99,29 @@ def _with_ct2(options: TranslateOptions) -> list[str]:
 
     from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
     from mnmt_repro.interchange.ctranslate import need
-    from mnmt_repro.runs.trained import ANY, check_codes_of, load_trained
+    from mnmt_repro.runs.trained import Trained, load_trained
 
     if options.precision != "float32":
         raise InputError("--precision: goes with --engine torch; leave one of the two out")
     need("ctranslate2")
     with tempfile.TemporaryDirectory() as temporary:
-        folder, pair = options.folder, f"{options.source or ANY}-{options.to}"
-        whole = is_ct2(folder)
-        if not whole:
-            trained = load_trained(folder)
-            pair = trained.direction(options.to, options.source)
-            folder = Path(temporary) / "ct2"
+        folder = options.folder
+        if is_ct2(folder):
+            fast = Ct2.open(folder, device=options.device)
+            trained = Trained(
+                folder=folder,
+                model=cast(Any, fast),
+                vocabulary=fast.vocabulary,
+                corpus="own",
+                weights=dict.fromkeys(fast.pairs, 1.0),
+                tags=fast.tags,
+                any_pair=not fast.pairs,
+                continued=True,  # it may have been
+            )
+        else:
+            trained, folder = load_trained(folder), Path(temporary) / "ct2"
             write_ct2(folder, trained.model, trained.vocabulary, trained.tags)
-        fast = Ct2.open(folder, device=options.device)
-        if whole and options.source is None and fast.tags not in ("none", "source"):
-            raise InputError(f"--to {options.to}: say --from which language")
-        if whole:
-            check_codes_of(fast.vocabulary, pair, f"--to {options.to}")
+            fast = Ct2.open(folder, device=options.device)
+        pair = trained.direction(options.to, options.source)
         lines = _lines()
         return options.search(partial(fast.translate, lines, pair), len(lines), pair)

@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +109,9 @@ def tag_ids(vocabulary: Vocabulary, pair: str, tags: Tags) -> tuple[int, int]:
 
 def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
     """`encode`, kept on disk under a hash of the text, the vocabulary, the tags and our code."""
-    about = f"{CORPORA_VERSION} {vocabulary.hash} {tags} {bitext.pair} "
+    # The version is that of the ids; this file also says which sentences are refused.
+    code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    about = f"{CORPORA_VERSION} {code} {vocabulary.hash} {tags} {bitext.pair} "
     digest = hashlib.sha256(about.encode())
     for side in (bitext.source, bitext.target):
         digest.update("\n".join(side).encode())

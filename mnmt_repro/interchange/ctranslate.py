@@ -95,7 +95,7 @@ def write_ct2(
             config["decoder_start_token"] = None
         write_json(folder / CONFIG, config)
         (folder / _VOCABULARY).write_bytes(vocabulary.model)
-        write_json(folder / CT2, {"tags": tags})
+        write_json(folder / CT2, {"tags": tags, "pairs": list(pairs)})
         (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
 
 
@@ -151,6 +151,7 @@ class Ct2:
     translator: Any
     vocabulary: Vocabulary
     tags: Tags
+    pairs: tuple[str, ...]  # that it was trained on; empty where that is not known
 
     @classmethod
     def open(cls, folder: Path, *, device: str = "cpu") -> Ct2:
@@ -162,14 +163,13 @@ class Ct2:
             When CTranslate2 is not installed, or the folder is damaged.
         """
         ctranslate2 = need("ctranslate2")
+        str(folder).encode()  # as of `write_ct2`
         kind, _, index = device.partition(":")
+        about = Files(folder).fields(CT2)
         try:
-            tags = Files(folder).fields(CT2).get("tags", Tags)
             translator = ctranslate2.Translator(
                 str(folder), device=kind, device_index=int(index or 0)
             )
-        except InputError:
-            raise
         except (OSError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"{folder}: cannot be opened by CTranslate2 ({error}); export the model again"
@@ -177,7 +177,8 @@ class Ct2:
         return cls(
             translator=translator,
             vocabulary=Vocabulary.load(folder / _VOCABULARY),
-            tags=tags,
+            tags=about.get("tags", Tags),
+            pairs=about.get("pairs", tuple[str, ...], ()),
         )
 
     def cross_entropy(self, text: Bitext) -> float:

@@ -7,6 +7,7 @@ stopped at 1M; only for the two largest models at p of at most 0.05.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ PAPER_MULTIPLE = 2.5
 """The paper's 2.5M steps over the 1M that its large models were trained."""
 SKIP = 0.1
 """Share of a curve's steps that is left out at its start: warm-up and early descent."""
+STILL_FALLS = 0.05
+"""Share of the loss, over the last half of the updates, from which runs count as too short."""
 
 
 def last_fall(curves: pd.DataFrame) -> float:
@@ -44,6 +47,16 @@ def last_fall(curves: pd.DataFrame) -> float:
             half = float(np.interp(at.iloc[-1] - np.log(2), at, loss))
             falls.append(1 - loss[-1] / half)
     return float(np.median(falls)) if falls else math.nan
+
+
+def note_on_fall(curves: pd.DataFrame) -> Iterator[str]:
+    """What to say of runs whose losses still fall; see `last_fall`."""
+    fall = last_fall(curves)
+    if fall > STILL_FALLS:
+        yield (
+            f"these runs still fall by {fall:.0%} over the last half of their updates (median): "
+            "train longer first, and add sizes or seeds after that"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
 from mnmt_repro.runs.sweep import executor_of, train_missing
 from mnmt_repro.runs.training_text import TextSource, TrainingText
@@ -425,11 +425,17 @@ class GridRuns:
         return recommend_weights(laws, n, preference)
 
     def _of(self, pair: str) -> pd.DataFrame:
+        from mnmt_repro import results
+        from mnmt_repro.laws.convergence import note_on_fall
+
         losses = self.losses
         if pair not in set(losses["pair"]):
             there = ", ".join(sorted(losses["pair"].unique())) or "none yet"
             raise InputError(f"no losses of {pair}; there are those of {there}")
-        return losses[losses["pair"] == pair]
+        losses = losses[losses["pair"] == pair]
+        run_ids = set(losses["run_id"])
+        note(*note_on_fall(results.load_curves(root=self.store, run_id=run_ids, pair=pair)))
+        return losses
 
     def best(self) -> RunSpec:
         """The run of the largest model whose mean loss over all pairs of the grid is least."""

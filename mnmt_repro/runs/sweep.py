@@ -136,6 +136,7 @@ class HandedOver(ThreadPoolExecutor):
         super().__init__(workers)
         self.hand_over = hand_over  # as `submit`; what it returns has `result` and `cancel`
         self.tasks: list[Any] = []
+        self.waiting: list[Future[Any]] = []
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Schedule ``fn(*args, **kwargs)``; all must be picklable."""
@@ -144,15 +145,33 @@ class HandedOver(ThreadPoolExecutor):
             self.tasks.append(self.hand_over(fn, *args, **kwargs))
             return self.tasks[-1].result()
 
-        return super().submit(wait_for_it)
+        self.waiting.append(super().submit(wait_for_it))
+        return self.waiting[-1]
 
     def __exit__(self, *error: Any) -> bool | None:
-        """Wait for all tasks; after an interruption, cancel them first: one may never begin."""
+        """Wait for all tasks; after an interruption, end them: one may never begin.
+
+        A thread may be handing a task over just then, so they are ended until none is left.
+        """
         if error[0] is not None:
             self.shutdown(wait=False, cancel_futures=True)
-            for task in self.tasks:
-                task.cancel()
+            self.cancel()
+            while wait(self.waiting, 1.0).not_done:
+                self.cancel()
         return super().__exit__(*error)
+
+    def cancel(self) -> None:
+        """End the tasks that were handed over."""
+        for task in self.tasks:
+            task.cancel()
+
+
+class _OwnProcesses(HandedOver):
+    """Tasks are handed over to processes of this machine."""
+
+    def cancel(self) -> None:
+        for process in multiprocessing.active_children():
+            process.kill()
 
 
 def _to_own_process(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -200,18 +219,11 @@ class InThisProcess(Executor):
         return future
 
 
-@contextlib.contextmanager
-def process_pool(workers: int) -> Iterator[Executor]:
+def process_pool(workers: int) -> HandedOver:
     """So many single-thread processes at a time on this machine; an interruption ends them."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    with HandedOver(workers, _to_own_process) as executor:
-        try:
-            yield executor
-        except KeyboardInterrupt:
-            for process in multiprocessing.active_children():
-                process.kill()
-            raise
+    return _OwnProcesses(workers, _to_own_process)
 
 
 ExecutorName = Literal["local", "submitit", "dask"]

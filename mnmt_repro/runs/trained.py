@@ -177,7 +177,8 @@ def check_free(out: Path, ours: Collection[str] = ()) -> None:
 def write_about(folder: Path, about: dict[str, Any]) -> None:
     """Write `run.json`, whole or not at all."""
     text = json.dumps({"format": FORMAT, **about}, indent=1, ensure_ascii=False) + "\n"
-    write_bytes(folder / RUN, text.encode())
+    # What is no character in the name of a file has an escape in JSON, and is read again as it was.
+    write_bytes(folder / RUN, text.encode(errors="backslashreplace"))
 
 
 def read_about(folder: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _LONG = re.compile(r"\d+\.\d{3,}")  # a coordinate of an SVG; hundredths of a pi
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
 _FIRST_LENGTH = 24  # the same in the first column
-_VEGA_LITE = "application/vnd.vegalite.v5+json"  # the version that JupyterLab 4 draws
+VEGA_LITE = "application/vnd.vegalite.v5+json"  # the version that JupyterLab 4 draws
 _MANY_COLUMNS = 6  # beyond which a table leaves out what is the same in every row
 
 
@@ -124,7 +124,7 @@ class Figure(_Display):
         """
         said = {"text": wrap(self.caption, 90), "orient": "bottom", "fontWeight": "normal"}
         html = re.sub(r"\n\s*\n", "\n", self.to_html().strip())
-        chart = {_VEGA_LITE: {"title": said, **self.spec}}
+        chart = {VEGA_LITE: {"title": said, **self.spec}}
         return {**chart, "text/markdown": html, "text/plain": self.text()}
 
 

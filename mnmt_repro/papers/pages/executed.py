@@ -9,6 +9,8 @@ pages.
 
 from __future__ import annotations
 
+import base64
+import copy
 import json
 import os
 import re
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import vl_convert
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -26,6 +29,8 @@ from sphinx.errors import ExtensionError
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import NUMERIC, code_digest, files_digest, text_digest
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.charts.display import VEGA_LITE
+from mnmt_repro.papers.charts.theme import vega_lite_version
 from mnmt_repro.papers.pages.lessons import is_executed
 from mnmt_repro.papers.pages.notebooks import (
     PageError,
@@ -125,6 +130,18 @@ def executed_pages(
     return shown
 
 
+def for_print(page: NotebookNode) -> NotebookNode:
+    """A page for LaTeX, which takes no HTML: charts as PDF, and tables as plain text."""
+    page = copy.deepcopy(page)
+    for data in (o.data for cell in page.cells for o in cell.get("outputs", []) if "data" in o):
+        if chart := data.get(VEGA_LITE):
+            pdf = vl_convert.vegalite_to_pdf(chart, vl_version=vega_lite_version())
+            data["application/pdf"] = base64.b64encode(pdf).decode()
+        if data.get("text/markdown", "").startswith("<"):
+            del data["text/markdown"]
+    return page
+
+
 def _with_prose(last: NotebookNode, written: NotebookNode) -> NotebookNode:
     """The last execution, with the prose as it is written now between the same code cells."""
     ran = [cell for cell in last.cells if cell.cell_type == "code"]
@@ -218,7 +235,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     def read(app: Sphinx, name: str, content: list[str]) -> None:
         if name in shown:
-            content[0] = nbformat.writes(shown[name])
+            printed = app.builder.format == "latex"
+            content[0] = nbformat.writes(for_print(shown[name]) if printed else shown[name])
 
     def dependent(app: Sphinx, env: Any) -> list[str]:
         before, env.mnmt_shared = getattr(env, "mnmt_shared", ""), _shared(env)

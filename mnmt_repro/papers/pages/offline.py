@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import vl_convert
+from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from mnmt_repro import __version__
 from mnmt_repro.papers.charts.theme import vega_lite_version
 
 STATIC = ("mnmt.css", "mnmt.js")
@@ -65,6 +67,7 @@ def write_assets(static: Path) -> None:
 
 
 def _configure(app: Sphinx, config: Config) -> None:
+    config.project, config.version = config.html_title, __version__  # of an EPUB
     config.mathjax_path = "mathjax.js"
     config.html_context.setdefault("default_mode", "auto")  # light or dark as the reader's system
     config.nb_ipywidgets_js = {}  # the scripts of widgets come from another host
@@ -96,6 +99,11 @@ def _mend_body(
     for mark in (' role="list" class="citation-list"', *_REPEATED):
         if "body" in context:
             context["body"] = context["body"].replace(mark, "")
+    if app.builder.name == "epub" and "body" in context:  # whose readers take nothing but XML
+        soup = BeautifulSoup(context["body"], "html.parser")
+        for script in soup("script"):
+            script.decompose()
+        context["body"] = str(soup)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
