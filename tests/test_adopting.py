@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from command_line import fails
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
@@ -86,6 +87,11 @@ def test_what_cannot_be_adopted_is_told(tmp_path: Path) -> None:
     (tmp_path / "text.model").write_text("no model", encoding="utf-8")
     with pytest.raises(InputError, match="is not a SentencePiece model"):
         adopt_vocabulary(tmp_path / "text.model", ["eng"])
+    twice = ModelProto.FromString(foreign(tmp_path).read_bytes())
+    twice.pieces[-1].piece = twice.pieces[-2].piece = "QQ"
+    (tmp_path / "twice.model").write_bytes(twice.SerializeToString().replace(b"QQ", b"\x83\x83"))
+    with pytest.raises(InputError, match="twice.model is not a SentencePiece model"):
+        adopt_vocabulary(tmp_path / "twice.model", ["eng"])
     with pytest.raises(InputError, match="cannot read the vocabulary"):
         adopt_vocabulary(tmp_path / "absent.model", ["eng"])
     with pytest.raises(InputError, match="name the languages"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import html
 import io
 import itertools
@@ -655,7 +656,15 @@ def test_the_weight_of_another_pair_is_suspected(capsys) -> None:
     assert "eng-zho: does worse at p = " in told and "eng-deu: does worse" not in told
 
 
-@pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("x.so: failed to map segment"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
+)
 def test_too_little_memory_is_told(error: Exception, monkeypatch, capsys) -> None:
     def read(*_: object) -> None:
         raise error

@@ -17,7 +17,7 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import EqualRegret
+from mnmt_repro.laws import EqualRegret, convergence
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
 from mnmt_repro.training.config import TrainingConfig, usual_training
 from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
@@ -232,7 +232,7 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
 
 
-def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys) -> None:
+def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys, monkeypatch) -> None:
     grid = conlang_grid(sizes=(4, 6, 8))
     done = grid.run("runs")
     assert len(done.losses) == 3 * (2 + 1)
@@ -246,6 +246,9 @@ def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys) -> None:
     assert {run.upgrade.parent for run in wider.runs} == {done.best()}
     assert done.best().size == "d8x1"
     assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr(convergence, "last_fall", lambda curves: 0.07)
+    done.fit("src-aaa")
+    assert "these runs still fall by 7%" in capsys.readouterr().err
     with pytest.raises(InputError, match="no losses of src-bbb-x; there are those of src-aaa"):
         done.fit("src-bbb-x")
 

@@ -326,7 +326,9 @@ def test_a_model_of_ours_goes_out(tmp_path: Path, pieces, arch: str, tags: Tags)
     "family",
     ["madlad", "m2m100", "nllb", "ours-t5-source", "ours-fairseq-both", "ours-fairseq-none"],
 )
-def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: str) -> None:
+def test_ctranslate2_translates_alike(
+    models, tmp_path: Path, pieces, family: str, monkeypatch, capsys
+) -> None:
     if family.startswith("ours"):
         _, arch, tags = family.split("-")
         # Those of mT5 have no <s>, which M2M-100 starts with.
@@ -343,6 +345,10 @@ def test_ctranslate2_translates_alike(models, tmp_path: Path, pieces, family: st
         lines, target = list(sentences()[:40:2]), list(sentences()[1:40:2])
     write_ct2(tmp_path / "out", model, vocabulary, tags, [pair])
     fast = Ct2.open(tmp_path / "out")
+    if tags == "none":  # nothing but its pairs says what it translates
+        monkeypatch.chdir(tmp_path)
+        other = ["translate", "out", "--from", "deu", "--to", "eng", "--engine", "ct2"]
+        fails(other, capsys, "--from deu --to eng: the model was trained on eng-deu")
     # The program in README.md gives CTranslate2 the ids that the model was trained on.
     _, program, _ = (tmp_path / "out" / "README.md").read_text(encoding="utf-8").split("```")
     program = program.removeprefix("python").replace("FOLDER", str(tmp_path / "out"))

@@ -4,10 +4,12 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import nbformat
 import papermill
@@ -25,6 +27,7 @@ from mnmt_repro.papers.pages import (
     book,
     build_book,
     declared_parameters,
+    execute_pages,
     executed,
     remote_resources,
 )
@@ -51,6 +54,36 @@ class Elements(HTMLParser):
 
     def of_class(self, name: str) -> list[dict[str, str | None]]:
         return [each for each in self.attributes if name in (each.get("class") or "").split()]
+
+
+def test_a_page_whose_process_is_killed_is_named(tmp_path: Path) -> None:
+    killed = notebook("import os\nos.kill(os.getppid(), 9)")  # as where memory runs out
+    source = write_source(tmp_path, killed=killed, well=notebook("1"))
+    pages = {Path(f"book/{name}.ipynb"): {} for name in ("killed", "well")}
+    done = execute_pages(source, pages)
+    assert next(done)[0].stem == "well"
+    with pytest.raises(
+        PageError, match="^1 of 2 .*\n\nbook/killed.ipynb: its process ended with -9"
+    ):
+        next(done)
+
+
+def test_the_printed_book_holds_charts_and_has_a_name(tmp_path: Path) -> None:
+    source = write_source(tmp_path, first=notebook(small_book.CHART, small_book.TABLE))
+    command = ["-m", "jupyter_book", "build", str(source), "--builder", "custom"]
+    for kind in ("epub", "latex"):
+        subprocess.run([sys.executable, *command, "--custom-builder", kind], check=True)
+    title = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["title"]
+    (book,) = tmp_path.glob("_build/epub/*.epub")
+    with zipfile.ZipFile(book) as file:
+        page = ElementTree.fromstring(file.read("OEBPS/book/first.xhtml"))
+        assert title in file.read("OEBPS/content.opf").decode()
+    images = [each.get("src", "") for each in page.iter() if each.tag.endswith("}img")]
+    assert any(image.startswith("data:image/svg+xml") for image in images)
+    (tex,) = tmp_path.glob("_build/latex/*.tex")
+    assert f"\\title{{{title}}}" in tex.read_text("utf-8")
+    (chart,) = re.findall(r"includegraphics{{(\w+)}.pdf}", tex.read_text("utf-8"))
+    assert (tex.parent / f"{chart}.pdf").read_bytes().startswith(b"%PDF")
 
 
 def write(path: Path, page: nbformat.NotebookNode) -> Path:

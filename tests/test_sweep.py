@@ -75,11 +75,16 @@ def test_an_interruption_cancels_what_may_never_begin() -> None:
 
         cancel = threading.Event.set
 
-    task = Pending()
-    with pytest.raises(KeyboardInterrupt), HandedOver(1, lambda *_: task) as executor:
+    task, begun = Pending(), threading.Event()
+
+    def hand_over(*_: Any) -> Pending:  # its task is there only after the interruption
+        begun.set()
+        time.sleep(0.2)
+        return task
+
+    with pytest.raises(KeyboardInterrupt), HandedOver(1, hand_over) as executor:
         future = executor.submit(print)
-        while not executor.tasks:
-            time.sleep(0.01)
+        assert begun.wait(60)
         raise KeyboardInterrupt
     assert task.is_set() and future.result() is None
 
@@ -312,15 +317,16 @@ training: {steps: 1000000, batch_tokens: 64}
 def test_a_sweep_that_is_asked_to_stop_saves_its_runs(tmp_path: Path) -> None:
     (tmp_path / "grid.yml").write_text(GRID)
     command = [sys.executable, "-m", "mnmt_repro", "sweep", "grid.yml", "--workers", "2"]
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(
-        command, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True
+        command, cwd=tmp_path, start_new_session=True, text=True, **pipes
     ) as parent:
         while len(list(tmp_path.glob("runs/*/run.json"))) < 2:
             assert parent.poll() is None
             time.sleep(0.05)
         os.killpg(parent.pid, signal.SIGTERM)
-        message = parent.communicate(timeout=300)[1]
-    assert parent.returncode == 130
+        shown, message = parent.communicate(timeout=300)
+    assert parent.returncode == 130 and "next:" not in shown
     assert "stopping after this step" in message
     assert "runs: stopped, and saved; the same command goes on from there" in message
     saved = list(tmp_path.glob("runs/*/last.safetensors"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import io
 import json
 import os
 import re
@@ -400,6 +401,37 @@ def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatc
     capsys.readouterr()
     for more in (["--compile"], ["--precision", "bfloat16"]):
         fails([*SMALL, *few, "--exact", *more], capsys, "--exact: ", more[0])
+
+
+def test_a_compiled_run_goes_on_compiled_or_not_at_all(capsys, monkeypatch) -> None:
+    command = [*SMALL, "--steps", "2", "--out", "run"]
+    assert main(command) == 0
+    about = json.loads(Path("run/run.json").read_text())
+    about["training"]["compile"] = True  # begun where there was a compiler
+    Path("run/run.json").write_text(json.dumps(about))
+    monkeypatch.setattr("mnmt_repro.training.compiled.can_compile", lambda device: False)
+    fails(command, capsys, "run: its run was begun compiled", "C++ compiler", "--exact and another")
+
+
+def test_names_that_are_not_utf8(capsys, monkeypatch) -> None:
+    name = os.fsdecode(b"\xff")
+    Path("talks.tsv").rename(f"{name}.tsv")
+    data, out = ["--data", f"eng-deu={name}.tsv"], io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8"))
+        assert main([*SMALL, *data, "--pieces", "330", "--steps", "2", "--out", name]) == 0
+        sys.stdout.flush()
+    assert b"evaluate '\xff' --data" in out.getvalue()
+    assert main(["evaluate", name]) == 0  # its text is found again
+    for status in (0, 2):
+        assert main(["evaluate", name, *data, "--add-to", "losses.csv"]) == status
+    assert r"has eng-deu, \udcff.tsv of \udcff already" in capsys.readouterr().err
+    pytest.importorskip("ctranslate2")
+    export, wrong = ["export", name, "--to", "ct2", "--out"], r"'\udcff' cannot be written in utf-8"
+    fails([*export, f"{name}2"], capsys, wrong)
+    assert main([*export, "fast"]) == 0
+    Path("fast").rename(f"{name}2")
+    fails(["translate", f"{name}2", "--to", "deu", "--engine", "ct2"], capsys, wrong)
 
 
 def test_without_a_compiler_training_is_plain_and_says_so(capsys, monkeypatch) -> None:

@@ -47,7 +47,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
         len(vocabulary)  # the library reads it
     except OSError as error:
         raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error
-    except (DecodeError, RuntimeError, IndexError) as error:
+    except (DecodeError, RuntimeError, IndexError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a SentencePiece model") from error
     return vocabulary
 

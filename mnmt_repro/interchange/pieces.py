@@ -211,7 +211,7 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     made = _vocabulary(model, [pieces[row] for row in order], start, len(special))
     try:
         made.processor  # noqa: B018 (SentencePiece looks at all pieces)
-    except RuntimeError as error:
+    except (RuntimeError, UnicodeDecodeError) as error:
         raise InputError(
             f"{files.folder}: SentencePiece cannot read the pieces ({error}); put the original "
             "files of the tokenizer there"

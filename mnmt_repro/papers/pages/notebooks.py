@@ -11,6 +11,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
@@ -195,13 +196,9 @@ def execute_pages(
     if not pages:
         return
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the pages already share the cores
-    work = [(source, page, values) for page, values in pages.items()]
     errors = []
-    with (  # the end of a process, also by Ctrl-C, ends its kernel
-        multiprocessing.Pool(jobs or (os.cpu_count() or 1) + 1) as pool,
-        tqdm(total=len(pages), desc="executing pages", unit="page", disable=None) as bar,
-    ):
-        for page, executed in pool.imap_unordered(_attempt, work):
+    with tqdm(total=len(pages), desc="executing pages", unit="page", disable=None) as bar:
+        for page, executed in _in_processes(source, pages, jobs or (os.cpu_count() or 1) + 1):
             bar.update()
             if isinstance(executed, PageError):
                 bar.write(f"FAILED {page}", file=sys.stderr)
@@ -213,14 +210,43 @@ def execute_pages(
         raise PageError(f"{len(errors)} of {len(pages)} pages failed\n\n" + "\n\n".join(errors))
 
 
-def _attempt(
-    work: tuple[Path, Path, Mapping[str, Any]],
-) -> tuple[Path, NotebookNode | PageError]:
-    source, page, values = work
+def _in_processes(
+    source: Path, pages: Mapping[Path, Mapping[str, Any]], jobs: int
+) -> Iterator[tuple[Path, NotebookNode | PageError]]:
+    """Execute each page in a process; a pool would wait for ever for one that is killed."""
+    waiting = list(pages.items())
+    running: dict[Any, tuple[Path, multiprocessing.Process]] = {}
     try:
-        return page, execute_page(source / page, values, str(page))
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                page, values = waiting.pop(0)
+                end, theirs = multiprocessing.Pipe(duplex=False)
+                asked = (source / page, values, str(page))
+                process = multiprocessing.Process(
+                    target=_attempt, args=(theirs, *asked), daemon=True
+                )
+                process.start()
+                theirs.close()
+                running[end] = page, process
+            for end in connection.wait(list(running)):
+                page, process = running.pop(end)
+                try:
+                    executed = end.recv()
+                except EOFError:
+                    process.join()
+                    why = f"its process ended with {process.exitcode}; is there enough memory?"
+                    executed = PageError(f"{page}: {why}")
+                yield page, executed
+    finally:  # the end of a process, also by Ctrl-C, ends its kernel
+        for _, process in running.values():
+            process.terminate()
+
+
+def _attempt(end: connection.Connection, *asked: Any) -> None:
+    try:
+        end.send(execute_page(*asked))
     except PageError as error:
-        return page, error
+        end.send(error)
 
 
 def fold_parameters(page: NotebookNode) -> None:
