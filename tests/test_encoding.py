@@ -91,6 +91,10 @@ def test_the_cache_returns_what_was_encoded_and_knows_the_tags(
     uncached = encode_cached(bitext, vocabulary, "none")
     assert rows(uncached.source) == rows(encode(bitext, vocabulary, "none").source)
     monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
+    with monkeypatch.context() as patch:  # other code might refuse the text
+        patch.setattr("mnmt_repro.corpora.encoding.__file__", str(files[0]))
+        encode_cached(bitext, vocabulary, "none")
+    assert len(list((tmp_path / "encoded").iterdir())) == 3
     files[0].write_bytes(b"PK torn")  # a damaged file is made again, not believed
     for tags in ("none", "source"):
         again = encode_cached(bitext, vocabulary, tags)

@@ -446,7 +446,7 @@ def sweep(
                 except RunHeld:  # another sweep was faster by a moment
                     waiting[task.spec.run_id] = task
                 except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
-                    ended(task, str(error))
+                    ended(task, str(error) or type(error).__name__)  # such as MemoryError
                 else:
                     ended(task)
             if work is None and progress_bar is not False:
