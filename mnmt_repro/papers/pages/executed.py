@@ -45,10 +45,10 @@ from mnmt_repro.results import results_root
 from mnmt_repro.results.reads import READS, digest_now
 
 LIBRARIES = (
-    *NUMERIC, "altair", "ipykernel", "jinja2", "jupyter-book", "myst-nb", "nbconvert", "nbformat",
-    "papermill", "pooch", "requests", "sphinx", "sphinx-exercise", "sphinx-external-toc",
-    "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate", "tqdm",
-    "typing-extensions", "vl-convert-python",
+    *NUMERIC, "altair", "beautifulsoup4", "ipykernel", "jinja2", "jupyter-book", "myst-nb",
+    "nbconvert", "nbformat", "papermill", "pooch", "requests", "sphinx", "sphinx-exercise",
+    "sphinx-external-toc", "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate",
+    "tqdm", "typing-extensions", "vl-convert-python",
 )  # fmt: skip
 """Libraries that decide how a page looks: those of the base tier."""
 

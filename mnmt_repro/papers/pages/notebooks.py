@@ -216,30 +216,25 @@ def _in_processes(
     """Execute each page in a process; a pool would wait for ever for one that is killed."""
     waiting = list(pages.items())
     running: dict[Any, tuple[Path, multiprocessing.Process]] = {}
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                page, values = waiting.pop(0)
-                end, theirs = multiprocessing.Pipe(duplex=False)
-                asked = (source / page, values, str(page))
-                process = multiprocessing.Process(
-                    target=_attempt, args=(theirs, *asked), daemon=True
-                )
-                process.start()
-                theirs.close()
-                running[end] = page, process
-            for end in connection.wait(list(running)):
-                page, process = running.pop(end)
-                try:
-                    executed = end.recv()
-                except EOFError:
-                    process.join()
-                    why = f"its process ended with {process.exitcode}; is there enough memory?"
-                    executed = PageError(f"{page}: {why}")
-                yield page, executed
-    finally:  # the end of a process, also by Ctrl-C, ends its kernel
-        for _, process in running.values():
-            process.terminate()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            page, values = waiting.pop(0)
+            ours, theirs = multiprocessing.Pipe(duplex=False)
+            asked = theirs, source / page, values, str(page)
+            # As a daemon it ends with this process, also by Ctrl-C, and its kernel with it.
+            process = multiprocessing.Process(target=_attempt, args=asked, daemon=True)
+            process.start()
+            theirs.close()
+            running[ours] = page, process
+        ends: Any = connection.wait(list(running))
+        for end in ends:
+            page, process = running.pop(end)
+            try:
+                yield page, end.recv()
+            except EOFError:
+                process.join()
+                why = f"its process ended with {process.exitcode}; is there enough memory?"
+                yield page, PageError(f"{page}: {why}")
 
 
 def _attempt(end: connection.Connection, *asked: Any) -> None:
