@@ -403,17 +403,6 @@ def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatc
         fails([*SMALL, *few, "--exact", *more], capsys, "--exact: ", more[0])
 
 
-def test_a_compiled_run_goes_on_compiled_or_not_at_all(capsys, monkeypatch) -> None:
-    command = [*SMALL, "--steps", "2", "--out", "run"]
-    assert main(command) == 0
-    about = json.loads(Path("run/run.json").read_text())
-    about["training"]["compile"] = True  # begun where there was a compiler
-    Path("run/run.json").write_text(json.dumps(about))
-    capsys.readouterr()
-    monkeypatch.setattr("mnmt_repro.training.compiled.can_compile", lambda device: False)
-    fails(command, capsys, "run: its run was begun compiled", "C++ compiler", "--exact and another")
-
-
 def test_names_that_are_not_utf8(monkeypatch) -> None:
     name, out, err = os.fsdecode(b"\xff"), io.BytesIO(), io.BytesIO()
     for stream, file in (("stdout", out), ("stderr", err)):  # those of pytest are of text

@@ -79,14 +79,7 @@ def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, 
     compiled = replace(spec, training=replace(spec.training, compile=True))
     for folder in (_folder(options, spec), _folder(options, compiled)):
         if (folder / RUN).exists():
-            if not read_about(folder)["training"].get("compile"):
-                return spec, ()
-            if can_compile(options.device):
-                return compiled, ()
-            raise InputError(
-                f"{folder}: its run was begun compiled, and goes on to the same weights only so: "
-                "install a C++ compiler, or begin again with --exact and another --out"
-            )
+            return compiled if read_about(folder)["training"].get("compile") else spec, ()
     width, tokens = spec.model.d_model, spec.training.planned_tokens
     pays = next((pays for most, pays in COMPILE_PAYS.items() if width <= most), None)
     if pays is None:

@@ -198,7 +198,10 @@ def train(
     if config.compile and (shard or recompute):
         raise InputError("training compile goes with neither shard nor recompute; leave one out")
     if config.compile and not can_compile(device):
-        raise InputError("training compile needs a C++ compiler; install one, or train without")
+        raise InputError(
+            "training compile needs a C++ compiler: install one, or begin another run without "
+            "(--exact and another --out), as it would not end with the same weights"
+        )
     group = processes(shard=shard)
     if config.stop_after is not None and group.count > 1:
         raise InputError("training stop_after is for one process alone; leave it out")
