@@ -10,7 +10,6 @@ pages.
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import os
 import re
@@ -130,16 +129,14 @@ def executed_pages(
     return shown
 
 
-def for_print(page: NotebookNode) -> NotebookNode:
-    """A page for LaTeX, which takes no HTML: charts as PDF, and tables as plain text."""
-    page = copy.deepcopy(page)
+def _for_print(page: NotebookNode) -> None:
+    """Make a page one for LaTeX, which takes no HTML: charts are PDF, and tables plain text."""
     for data in (o.data for cell in page.cells for o in cell.get("outputs", []) if "data" in o):
         if chart := data.get(VEGA_LITE):
             pdf = vl_convert.vegalite_to_pdf(chart, vl_version=vega_lite_version())
             data["application/pdf"] = base64.b64encode(pdf).decode()
         if data.get("text/markdown", "").startswith("<"):
             del data["text/markdown"]
-    return page
 
 
 def _with_prose(last: NotebookNode, written: NotebookNode) -> NotebookNode:
@@ -235,8 +232,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     def read(app: Sphinx, name: str, content: list[str]) -> None:
         if name in shown:
-            printed = app.builder.format == "latex"
-            content[0] = nbformat.writes(for_print(shown[name]) if printed else shown[name])
+            if app.builder.format == "latex":
+                _for_print(shown[name])
+            content[0] = nbformat.writes(shown[name])
 
     def dependent(app: Sphinx, env: Any) -> list[str]:
         before, env.mnmt_shared = getattr(env, "mnmt_shared", ""), _shared(env)
