@@ -34,6 +34,7 @@ _Kind = TypeVar("_Kind")
 LARGEST = 2**63 - 1
 """The largest whole number that a configuration may hold: that of torch and of numpy."""
 WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+WORDS[Path] = "the name of a file"
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("{eng-fra: 1}", "{eng-deu: 0.6, eng-fra: 0.3}"),
          ("line 7", "weights[1]: sum to 0.9; name eng-ces, too")),
         (("  steps: 60", "  step: 20"), ("line 9", "training.step", "did you mean steps?")),
+        (("pieces: 380", "vocabulary: 380"), ("vocabulary: must be the name of a file",)),
         (("  steps: 60", "  steps: -1"), ("line 9", "training.steps", "must be at least 1")),
         (("talks.tsv", "gone.tsv"), ("grid.yml", "gone.tsv")),
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
