@@ -98,7 +98,8 @@ def forest(
         )
         sized = panel.properties(width=width // columns)
         panels.append(sized.properties(title=group) if group else sized)
-    return alt.concat(*panels, columns=columns, spacing=14)
+    chart = alt.concat(*panels, columns=columns, spacing=14)
+    return chart.configure_legend(orient="top", columns=3)  # which narrow screens replace
 
 
 def _style(known: list[str], table: pd.DataFrame) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _style(known: list[str], table: pd.DataFrame) -> dict[str, Any]:
     legend = None
     if table["series"].nunique() > 1:
         hollow = None if table["clear"].all() else "hollow: not clear of zero"
-        legend = alt.Legend(title=hollow, orient="top", columns=3, labelLimit=300)
+        legend = alt.Legend(title=hollow, labelLimit=300)
     return {
         "color": alt.Color("series:N", legend=legend).scale(domain=known, range=colours),
         "shape": alt.Shape("series:N", legend=legend).scale(domain=known, range=shapes),

@@ -8,14 +8,16 @@ from typing import Any, Literal
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.corpora.conlang import irreducible_entropy
 from mnmt_repro.papers.charts.display import Figure, Table, show, show_table
 from mnmt_repro.papers.charts.forest import forest
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
+from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.papers.effects import scaling
 from mnmt_repro.papers.effects.grids import TABS, LossGrid
+from mnmt_repro.papers.effects.uncertainty import languages
 
 NUMBERS: dict[tuple[str, str], dict[str, int]] = {
     ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
@@ -67,9 +69,16 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     Bands are one standard deviation of refits under 1 % noise (footnote 5).
     """
     table = scaling.coefficient_table(grid.fits)
-    alone = table.assign(law=table["pair"].map(pair_name))
+    short = {p: pair_name(p) if "src" in p else language(beside_hub(p)) for p in grid.fits}
+    alone = table.assign(law=table["pair"].map(short))  # long labels would leave no room for panels
     joint = alone.assign(law=alone["law"] + ", one law", value=alone["joint"], low=None, high=None)
     both = pd.concat([alone, joint.astype({"low": float, "high": float})], ignore_index=True)
+    known = ""
+    if generator := languages(grid.cohort):
+        exact = irreducible_entropy(generator, generator.pairs[0])  # that of all its pairs
+        ends = both.iloc[[both["p"].argmin(), both["p"].argmax()]][["p"]]
+        both = pd.concat([both, ends.assign(parameter="l_inf", law="exact", value=exact)])
+        known = f" The exact L∞ is {exact:.3f} at every weight."
     chart = lines(
         both.assign(parameter=both["parameter"].map(PARAMETERS)),
         "p",
@@ -91,7 +100,7 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         data=table,
         provenance=Provenance.of(grid.rows),
         caption="Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which "
-        f"only β moves ({label(grid, 'coefficients')}).",
+        f"only β moves ({label(grid, 'coefficients')}).{known}",
         folded=folded,
     )
 

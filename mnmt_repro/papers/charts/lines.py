@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, SIZE_LABELS, plain, weight_colours
-from mnmt_repro.papers.cohorts.names import pair_name
+from mnmt_repro.papers.cohorts.names import pair_title
 
 LABEL_GAP = 14  # pixels between the labels of two lines
+LABEL_WIDTH = 0.15  # of a label, about, as a share of the horizontal range
 WIDE = 835  # pixels of a row of panels with all that is beside them
 AXIS, LETTER, SPACING = 48, 7, 30  # pixels of a vertical axis, of a letter, and between panels
 
@@ -99,7 +100,7 @@ def lines(
             own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
             titles=named, marks=marks or {}, diagonal=diagonal, height=height,
         )  # fmt: skip
-        title = pair_name(str(name)) if panel == "pair" else plain(str(name))
+        title = pair_title(str(name)) if panel == "pair" else plain(str(name))
         charts.append(chart.properties(title=title, width=width, height=height))
     return alt.concat(*charts, columns=columns, spacing=SPACING)
 
@@ -162,7 +163,7 @@ def _panel(
             shape="diamond", size=150, filled=False, strokeWidth=2, opacity=1
         )
         layers.append(of_paper.encode(axis_x, axis_y, colour, tooltip=tooltip))
-    places = label_places(curves, x, y, by, ends=ends, log=y in log, height=height)
+    places = label_places(curves, dots, x, y, by, ends=ends, log=y in log, height=height)
     text = alt.Chart(places).mark_text(
         align="left", baseline="middle", dx=8, fontSize=12, fontWeight=600
     )
@@ -173,6 +174,7 @@ def _panel(
 
 def label_places(
     curves: pd.DataFrame,
+    dots: pd.DataFrame | None,
     x: str,
     y: str,
     by: str,
@@ -183,6 +185,8 @@ def label_places(
 ) -> pd.DataFrame:
     """Where the label of each line stands: beside its end, and no nearer to another than a line.
 
+    If dots would lie under most labels, all stand at the right edge, to which lines are prolonged.
+
     Returns
     -------
     DataFrame
@@ -191,28 +195,36 @@ def label_places(
     Examples
     --------
     >>> curves = pd.DataFrame({"n": [1, 1], "loss": [2.0, 2.01], "way": ["a", "b"]})
-    >>> label_places(curves, "n", "loss", "way", ends=(1, 3), log=False, height=140).round(1)
+    >>> label_places(curves, None, "n", "loss", "way", ends=(1, 3), log=False, height=140).round(1)
       way  n label  label_y
     0   a  1     a      1.9
     1   b  1     b      2.1
     """
-    last = curves.loc[curves.groupby(by, sort=False)[x].idxmax()].sort_values(y)
     forward, back = (np.log, np.exp) if log else (float, float)
     low, high = map(forward, ends)
-    pixel = (high - low) / height
-    placed = np.clip(last[y].map(forward).to_numpy(float), low, high)
-    gap = min(LABEL_GAP * pixel, (high - low) / max(len(placed) - 1, 1))
+    of_line = curves.assign(**{y: curves[y].map(forward)}).sort_values(x).groupby(by, sort=False)
+    first, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (0, -1))
+    gap = min(LABEL_GAP * (high - low) / height, (high - low) / max(len(last) - 1, 1))
+    if dots is not None:
+        right = np.subtract.outer(dots[x].to_numpy(), last[x].to_numpy())
+        above = np.subtract.outer(dots[y].map(forward).to_numpy(), last[y].to_numpy())
+        near = (right > 0) & (right < LABEL_WIDTH * np.ptp(curves[x])) & (abs(above) < gap / 2)
+        if near.any(axis=0).mean() > 0.5:
+            slope = ((last[y] - first[y]) / (last[x] - first[x])).fillna(0)
+            edge = curves[x].max()
+            last = last.assign(**{x: edge, y: last[y] + slope * (edge - last[x])})
+    last = last.sort_values(y)
+    placed = np.clip(last[y].to_numpy(float), low, high)
     for _ in range(500):  # push neighbours apart, both equally, and back into the panel
         push = np.clip(gap - np.diff(placed), 0, None) / 2
         placed[:-1] -= push
         placed[1:] += push
         placed = np.clip(placed, low, high)
-    names = last[by]
     return pd.DataFrame(
         {
-            by: names.to_list(),
+            by: last.index.to_list(),
             x: last[x].to_list(),
-            "label": [_label(by, name) for name in names],
+            "label": [_label(by, name) for name in last.index],
             "label_y": [back(each) for each in placed],
         }
     )

@@ -61,6 +61,15 @@ def _form(measure: str, claim: str) -> str:
     return str(entry.get("as_of", {}).get(claim, entry["as"]))
 
 
+def is_ratio(measure: str, claim: str = "") -> bool:
+    """Whether a measure's numbers are ratios, and not logarithms of ratios or differences.
+
+    >>> is_ratio("capacity"), is_ratio("mean_log_ratio"), is_ratio("gain")
+    (True, False, False)
+    """
+    return _form(measure, claim) == "times"
+
+
 def _in_units(measure: str, value: float, claim: str) -> tuple[float, str, str]:
     """The number as it is shown, the sign option of its format, and its unit."""
     match _form(measure, claim):
@@ -126,6 +135,6 @@ def limit_written(measure: str, claim: Claim) -> str:
     """A claim's limit in the unit in which its measure is written."""
     if isinstance(claim.limit, tuple):
         low, high = (written(measure, end, claim.id) for end in claim.limit)
-        return f"{low} to {high}"
+        return f"{low.removesuffix(' times')} to {high}"
     words = "at least" if claim.side == ">=" else "at most"
     return f"{words} {written(measure, claim.limit, claim.id)}"

@@ -70,6 +70,21 @@ def sentence(text: str) -> Markdown:
     return Markdown(f'<p class="mnmt-says">{typeset(text)}</p>')
 
 
+def also_says(stored: pd.DataFrame, claim: str) -> str:
+    """What the paper says in a claim beside a page's main one, and what we find: for a caption.
+
+    Raises
+    ------
+    InputError
+        When the claim has no stored verdict.
+    """
+    row, title = headline(stored, claim), claims_by_id()[claim].title
+    title = title if title[1].isupper() else title[0].lower() + title[1:]
+    effect = f"{named(row['measure'], claim)}, {measured(row['measure'], row, claim)}"
+    ours = "not judged yet" if pd.isna(row["value"]) else f"{effect}, {row['verdict']}"
+    return f"The paper: {title}. We: {ours} ({claim})."
+
+
 def three_lines(
     stored: pd.DataFrame, claim: str, *others: str, caution: str = "", drawn: str | None = None
 ) -> Markdown:

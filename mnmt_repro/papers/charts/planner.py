@@ -143,9 +143,14 @@ def planner(
     said = chosen.transform_calculate(
         which="'best ' + format(datum.best, '.2f')"
         "+ ' (' + format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f') + ')'",
-        price=f"'N = ' + format(size, ',') + (size > {trained} ? ' (extrapolated)' : '')"
-        f"+ '; loss at your weight: ' + format({dearer}, '+.1%')",
+        price=f"'loss at your weight: ' + format({dearer}, '+.1%')"
+        f"+ (size > {trained} ? ' (extrapolated)' : '')",
     ).mark_text(color=INK, fontSize=13)
+    dots = _points(laws)
+    sized = dots.transform_aggregate(n="min(n)").transform_calculate(
+        sizes="'lines: N = ' + format(size, ',') + ', dots: N = ' + format(datum.n, ',')"
+    )
+    middle = alt.value(alt.expr("width / 2"))
     return (
         alt.layer(
             chosen.mark_rect(color=INK, opacity=0.12).encode(alt.X("low:Q"), x2="high"),
@@ -155,9 +160,14 @@ def planner(
             second.mark_line(color=CATEGORIES[1]),
             mean.mark_line(color=INK, strokeDash=[6, 4]),
             *named,
-            _points(laws).encode(x, y),
+            dots.mark_point(filled=True, size=60).encode(
+                x, y, alt.Color("colour:N", scale=None), tooltip=["name:N", "n:Q", "p:Q", "loss:Q"]
+            ),
+            sized.mark_text(color=INK, fontSize=13).encode(
+                x=middle, y=alt.value(-46), text="sizes:N"
+            ),
             said.encode(alt.X("best:Q"), y=alt.value(-10), text="which:N"),
-            said.encode(x=alt.value(alt.expr("width / 2")), y=alt.value(-28), text="price:N"),
+            said.encode(x=middle, y=alt.value(-28), text="price:N"),
         )
         .add_params(*params)
         .properties(width=680, height=220)
@@ -177,8 +187,6 @@ def _points(laws: Mapping[str, FractionFit]) -> alt.Chart:
         .transform_calculate(off="abs(log(datum.n / size))")
         .transform_joinaggregate(least="min(off)")
         .transform_filter("datum.off == datum.least")
-        .mark_point(filled=True, size=60)
-        .encode(color=alt.Color("colour:N", scale=None), tooltip=["name:N", "n:Q", "p:Q", "loss:Q"])
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import yaml
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE
-from mnmt_repro.papers.charts.measures import limit_written, measured
+from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
@@ -30,6 +30,8 @@ _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 @framed("claim", "title", "group", "verdict", "ours", "value", "low", "high", "page")
 def claim_effects(stored: pd.DataFrame) -> Rows:
     """How far the effect of each claim lies from its limit, in halves of its 95 % interval.
+
+    Ratios are compared by their logarithms, so that 0.5 and 2 lie equally far from 1.
 
     Parameters
     ----------
@@ -47,7 +49,9 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         claim = claims_by_id()[str(name)]
         if not row["resolution"] > 0:
             continue
-        ends = [_beyond(row[end], claim) / row["resolution"] for end in ("value", "low", "high")]
+        of = math.log if is_ratio(row["measure"], claim.id) else float
+        half = (of(row["high"]) - of(row["low"])) / 2
+        ends = [_beyond(row[end], claim, of) / half for end in ("value", "low", "high")]
         group = f"Paper {claim.paper}, {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
@@ -56,11 +60,11 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         yield (claim.id, title, group, row["verdict"], ours, *ends, page)
 
 
-def _beyond(value: float, claim: Claim) -> float:
+def _beyond(value: float, claim: Claim, of: Callable[[float], float]) -> float:
     """How far a value lies on the claim's side of its limit; of a range, of its nearer end."""
     if isinstance(claim.limit, tuple):
-        return min(value - claim.limit[0], claim.limit[1] - value)
-    return value - claim.limit if claim.side == ">=" else claim.limit - value
+        return min(of(value) - of(claim.limit[0]), of(claim.limit[1]) - of(value))
+    return (1 if claim.side == ">=" else -1) * (of(value) - of(claim.limit))
 
 
 def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
@@ -84,10 +88,12 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
             tooltip=["title", "verdict", "ours"],
         )
         x = altair.X("value:Q", scale=scale, axis=axis, title=title if last else None)
-        limit = altair.Chart(pd.DataFrame({"value": [0]})).mark_rule(strokeDash=[4, 3], color=INK)
+        limit = base.mark_tick(size=14, thickness=2).encode(
+            altair.XDatum(0), color=altair.value(INK)
+        )
         said = base.mark_text(align="left", dx=10, fontSize=12)
         layers = altair.layer(
-            limit.encode(x),
+            limit,
             base.mark_rule(strokeWidth=2).encode(altair.X("low:Q", scale=scale), x2="high:Q"),
             base.mark_point(filled=True, size=60, opacity=1).encode(x),
             said.encode(x=altair.value("width"), text="ours:N"),

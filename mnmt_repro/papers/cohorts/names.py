@@ -33,6 +33,15 @@ def pair_name(pair: str) -> str:
     return "→".join(language(code).removeprefix("language ") for code in (source, target))
 
 
+def pair_title(pair: str) -> str:
+    """Name of a directed language pair as a heading, which says what its letters are.
+
+    >>> pair_title("eng-deu"), pair_title("src-aaa")
+    ('English→German', 'S→A, generated languages')
+    """
+    return pair_name(pair) + ", generated languages" * ("src" in pair)
+
+
 def beside_hub(pair: str) -> str:
     """The language of a directed pair that the other pairs of its corpus do not share.
 
@@ -48,7 +57,11 @@ def cohort_name(cohort: str) -> str:
 
     >>> cohort_name("webtech-en-dezh")
     'English→{German, Chinese}'
+    >>> cohort_name("software25-table4-fresh")
+    'software25, Table 4, fresh seeds'
     """
+    if cohort.endswith("-fresh"):
+        return f"{cohort_name(cohort.removesuffix('-fresh'))}, fresh seeds"
     return {
         "": "your own runs",  # which no declared cohort holds
         "webtech-en-dezh": "English→{German, Chinese}",

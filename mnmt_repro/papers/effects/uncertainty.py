@@ -258,7 +258,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
         the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
     """
     for cohort, frame in points.items():
-        if (config := _languages(cohort)) is None:
+        if (config := languages(cohort)) is None:
             continue
         for errors in _KINDS:
             for pair, (alone, joint) in fit_pairs(frame, errors).items():
@@ -282,7 +282,7 @@ def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
                     }
 
 
-def _languages(cohort: str) -> ConlangConfig | None:
+def languages(cohort: str) -> ConlangConfig | None:
     """The generated languages of a declared grid."""
     known = (each for tier in RUN_TIERS for each in declared(tier))
     grid = next((each for each in known if each.name == cohort), None)

@@ -49,7 +49,7 @@
       if (part.spec) changed.spec = within(part.spec);
       return changed;
     };
-    const legend = { ...spec.config?.legend, orient: "bottom", columns: 2 };
+    const legend = { ...spec.config?.legend, orient: "bottom", columns: room < PHONE / 2 ? 1 : 2 };
     const view = { ...spec.config?.view };
     view.continuousWidth = Math.min(view.continuousWidth ?? 300, room);
     return { ...within(spec), config: { ...spec.config, legend, view } };
