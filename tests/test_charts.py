@@ -13,7 +13,7 @@ from stored_claims import made_claim, made_verdict, stored_table
 
 from mnmt_repro.papers.charts import opening, verdicts
 from mnmt_repro.papers.charts.forest import forest
-from mnmt_repro.papers.charts.lines import lines
+from mnmt_repro.papers.charts.lines import label_places, lines
 from mnmt_repro.papers.charts.theme import INK
 
 ESTIMATES = pd.DataFrame(
@@ -85,6 +85,18 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert marks(plain) == {"line", "text"}
 
 
+def test_labels_stand_at_the_edge_where_dots_would_lie_under_them() -> None:
+    line = pd.DataFrame({"loss": [2.0, 3.0], "score": [30.0, 20.0]})
+    both = pd.concat([line.assign(p=1.0), (line + [2.0, 0.0]).assign(p=0.05)])
+    shape = {"ends": (0, 40), "log": False, "height": 280}
+    at_ends = label_places(both, both, "loss", "score", "p", **shape).set_index("p")
+    assert at_ends["loss"].to_dict() == {1.0: 3.0, 0.05: 5.0}
+    dots = pd.DataFrame({"loss": [3.1, 5.1], "score": [20.0, 20.0]})
+    at_edge = label_places(both, dots, "loss", "score", "p", **shape).set_index("p")
+    assert at_edge["loss"].tolist() == [5.0, 5.0]
+    assert at_edge["label_y"].to_dict() == {1.0: 0.0, 0.05: 20.0}  # as parallel lines lie
+
+
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """One claim that asks for at least 3, of which 4 (3.5 to 4.5) was measured."""
@@ -104,3 +116,5 @@ def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFram
     assert '"the paper says">x (x)</td>' in text and "weight: 4.0 times (3.5 to 4.5)</td>" in text
     answer = opening.says(stored, "Z1", {"reproduced": "It is {value}."}).data
     assert ">It is 4.0 times.<" in answer  # with as many digits as below
+    also = opening.also_says(stored, "Z1")
+    assert "The paper: " in also and ": 4.0 times (3.5 to 4.5), reproduced (Z1)." in also

@@ -27,3 +27,14 @@ def test_captions_give_what_was_found():
     assert "Figure 14" in coefficients.caption
     for figure in (joint, coefficients, grid_figures.law_figure(grid, "separate")):
         figure.chart.to_dict()  # checks the schema
+
+
+def test_the_exact_irreducible_loss_of_generated_languages_is_drawn():
+    about = dict.fromkeys(["config_hash", "corpus", "data_hash", "hardware", "seed"], "x")
+    stored = rows("conlang-sim0", ("src-aaa",)).assign(**about, wall_seconds=1.0, tier="mini")
+    (grid,) = read_all(stored, "conlang-sim0", "mini").values()
+    figure = grid_figures.coefficient_figure(grid)
+    assert "exact L∞ is 0.231" in figure.caption  # 6 · 0.5004 / 13, see the page of corpora
+    drawn = figure.chart.to_dict()["datasets"].values()
+    points = [row for each in drawn for row in each if "value" in row and row["law"] == "exact"]
+    assert {row["value"] for row in points} == {0.23095}

@@ -117,18 +117,18 @@ def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) ->
 
 def test_effects_lie_right_of_their_limit_where_the_claim_holds(tmp_path: Path) -> None:
     effects = {
-        "A11": (4.0, 3.5, 4.5),  # at least 3: two half-widths above
+        "A11": (6.0, 3.0, 12.0),  # at least 3, a ratio: one half-width above
         "A14": (0.04, 0.03, 0.05),  # at most 0.025
         "B16": (0.5, 0.0, 1.5),  # from -1 to 1: the nearer end counts
         "B1": (NAN,),  # has no row
     }
     verdicts = [made_verdict(CLAIMS[name], headline=effect) for name, effect in effects.items()]
     table = claim_effects(stored_table(tmp_path, *verdicts)).set_index("claim")
-    assert table.loc["A11", ["value", "low", "high"]].tolist() == [2, 1, 3]
+    assert table.loc["A11", ["value", "low", "high"]].tolist() == pytest.approx([1, 0, 2])
     assert table.loc["A14", ["value", "low", "high"]].tolist() == pytest.approx([-1.5, -2.5, -0.5])
     assert table.loc["B16", ["value", "low", "high"]].tolist() == pytest.approx(
         [0.5 / 0.75, -0.5 / 0.75, 1 / 0.75]
     )
     assert set(table.index) == {"A11", "A14", "B16"}
-    assert table.loc["A11", "ours"] == "✓ 4.0 times (3.5 to 4.5); at least 3 times"
+    assert table.loc["A11", "ours"] == "✓ 6 times (3 to 12); at least 3 times"
     assert len(effects_chart(table.reset_index()).to_dict()["vconcat"]) == 2  # papers A and B

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-import altair as alt
 import pandas as pd
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.papers.charts.display import Figure, Table, show, show_table
-from mnmt_repro.papers.charts.forest import forest
+from mnmt_repro.papers.charts.display import Figure, show
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
@@ -76,7 +73,7 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     known = ""
     if generator := languages(grid.cohort):
         exact = irreducible_entropy(generator, generator.pairs[0])  # that of all its pairs
-        ends = both.iloc[[both["p"].argmin(), both["p"].argmax()]][["p"]]
+        ends = pd.DataFrame({"p": [both["p"].min(), both["p"].max()]})
         both = pd.concat([both, ends.assign(parameter="l_inf", law="exact", value=exact)])
         known = f" The exact L∞ is {exact:.3f} at every weight."
     chart = lines(
@@ -105,39 +102,5 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
     )
 
 
-def quality(grids: Mapping[str, LossGrid], shown: str) -> Table:
-    """How well each law does (`scaling.fit_quality`); all grids in the CSV, one of them shown."""
-    tables = {
-        name: scaling.fit_quality(grid.points, grid.fits, grid.errors).assign(models=grid.name)
-        for name, grid in grids.items()
-    }
-    return show_table(
-        tables[shown].drop(columns="models"),
-        name="fit-quality",
-        provenance=Provenance.of(grids[shown].rows),
-        caption="Fit and prediction of separate laws and of one law (all cohorts in the CSV).",
-        formats={
-            "R²": ".4f",
-            "lowest R² of a weight": ".3f",
-            scaling.HELD_OUT: ".1%",
-            "AICc": ".1f",
-        },
-        data=pd.concat(tables.values()),
-        folded=True,
-    )
-
-
 def _key(grid: LossGrid) -> str:
     return (grid.cohort or "own") + "-news" * (grid.test_set != "indomain")
-
-
-def floor_chart(floors: pd.DataFrame) -> alt.ConcatChart:
-    """Fitted irreducible losses with their intervals around the exact one; from `against_truth`."""
-    exact = float(floors["exact"].iloc[0])
-    label = floors["cohort"] + ", " + floors["pair"] + ": " + floors["law"].str.partition(" (")[0]
-    return forest(
-        floors.assign(label=label, series=floors["errors"] + " errors", value=floors["fitted L∞"]),
-        "fitted irreducible loss (nats per token)",
-        marks={"exact": exact},
-        domain=(0, 2.5 * exact),
-    )

@@ -205,29 +205,29 @@ def label_places(
     of_line = curves.assign(**{y: curves[y].map(forward)}).sort_values(x).groupby(by, sort=False)
     first, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (0, -1))
     gap = min(LABEL_GAP * (high - low) / height, (high - low) / max(len(last) - 1, 1))
+
+    def spread(at: pd.DataFrame) -> pd.DataFrame:
+        """Push neighbours apart, both equally, and back into the panel."""
+        at = at.sort_values(y)
+        placed = np.clip(at[y].to_numpy(float), low, high)
+        for _ in range(500):
+            push = np.clip(gap - np.diff(placed), 0, None) / 2
+            placed[:-1] -= push
+            placed[1:] += push
+            placed = np.clip(placed, low, high)
+        return at.assign(**{y: placed})
+
+    places = spread(last)
     if dots is not None:
-        right = np.subtract.outer(dots[x].to_numpy(), last[x].to_numpy())
-        above = np.subtract.outer(dots[y].map(forward).to_numpy(), last[y].to_numpy())
-        near = (right > 0) & (right < LABEL_WIDTH * np.ptp(curves[x])) & (abs(above) < gap / 2)
-        if near.any(axis=0).mean() > 0.5:
+        right = np.subtract.outer(dots[x].to_numpy(), places[x].to_numpy())
+        above = np.subtract.outer(dots[y].map(forward).to_numpy(), places[y].to_numpy())
+        under = (right > 0) & (right < LABEL_WIDTH * np.ptp(curves[x])) & (abs(above) < 0.7 * gap)
+        if under.any(axis=0).mean() > 0.5:
             slope = ((last[y] - first[y]) / (last[x] - first[x])).fillna(0)
             edge = curves[x].max()
-            last = last.assign(**{x: edge, y: last[y] + slope * (edge - last[x])})
-    last = last.sort_values(y)
-    placed = np.clip(last[y].to_numpy(float), low, high)
-    for _ in range(500):  # push neighbours apart, both equally, and back into the panel
-        push = np.clip(gap - np.diff(placed), 0, None) / 2
-        placed[:-1] -= push
-        placed[1:] += push
-        placed = np.clip(placed, low, high)
-    return pd.DataFrame(
-        {
-            by: last.index.to_list(),
-            x: last[x].to_list(),
-            "label": [_label(by, name) for name in last.index],
-            "label_y": [back(each) for each in placed],
-        }
-    )
+            places = spread(last.assign(**{x: edge, y: last[y] + slope * (edge - last[x])}))
+    written = [_label(by, name) for name in places.index]
+    return places.reset_index()[[by, x]].assign(label=written, label_y=places[y].map(back).array)
 
 
 def _short(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
