@@ -185,7 +185,7 @@ def label_places(
 ) -> pd.DataFrame:
     """Where the label of each line stands: beside its end, and no nearer to another than a line.
 
-    If dots would lie under most labels, all stand at the right edge, to which lines are prolonged.
+    If dots would lie under half of the labels, all stand at the right edge, as if lines went on.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def label_places(
     forward, back = (np.log, np.exp) if log else (float, float)
     low, high = map(forward, ends)
     of_line = curves.assign(**{y: curves[y].map(forward)}).sort_values(x).groupby(by, sort=False)
-    first, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (0, -1))
+    before, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (-2, -1))
     gap = min(LABEL_GAP * (high - low) / height, (high - low) / max(len(last) - 1, 1))
 
     def spread(at: pd.DataFrame) -> pd.DataFrame:
@@ -222,8 +222,8 @@ def label_places(
         right = np.subtract.outer(dots[x].to_numpy(), places[x].to_numpy())
         above = np.subtract.outer(dots[y].map(forward).to_numpy(), places[y].to_numpy())
         under = (right > 0) & (right < LABEL_WIDTH * np.ptp(curves[x])) & (abs(above) < 0.7 * gap)
-        if under.any(axis=0).mean() > 0.5:
-            slope = ((last[y] - first[y]) / (last[x] - first[x])).fillna(0)
+        if under.any(axis=0).mean() >= 0.5:
+            slope = ((last[y] - before[y]) / (last[x] - before[x])).fillna(0)
             edge = curves[x].max()
             places = spread(last.assign(**{x: edge, y: last[y] + slope * (edge - last[x])}))
     written = [_label(by, name) for name in places.index]
