@@ -143,12 +143,12 @@ def planner(
     said = chosen.transform_calculate(
         which="'best ' + format(datum.best, '.2f')"
         "+ ' (' + format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f') + ')'",
-        price=f"'loss at your weight: ' + format({dearer}, '+.1%')"
+        price=f"'your weight: loss ' + format({dearer}, '+.1%')"
         f"+ (size > {trained} ? ' (extrapolated)' : '')",
     ).mark_text(color=INK, fontSize=13)
     dots = _points(laws)
     sized = dots.transform_aggregate(n="min(n)").transform_calculate(
-        sizes="'lines: N = ' + format(size, ',') + ', dots: N = ' + format(datum.n, ',')"
+        sizes="'N = ' + format(size, ',') + '; dots: N = ' + format(datum.n, ',')"
     )
     middle = alt.value(alt.expr("width / 2"))
     return (

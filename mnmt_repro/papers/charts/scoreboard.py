@@ -88,7 +88,7 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
             tooltip=["title", "verdict", "ours"],
         )
         x = altair.X("value:Q", scale=scale, axis=axis, title=title if last else None)
-        limit = base.mark_tick(size=14, thickness=2).encode(
+        limit = base.mark_tick(size=11, thickness=2).encode(
             altair.XDatum(0), color=altair.value(INK)
         )
         said = base.mark_text(align="left", dx=10, fontSize=12)
