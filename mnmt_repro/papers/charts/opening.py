@@ -80,9 +80,9 @@ def also_says(stored: pd.DataFrame, claim: str) -> str:
     """
     row, title = headline(stored, claim), claims_by_id()[claim].title
     title = title if title[1:2].isupper() else title[0].lower() + title[1:]
-    effect = f"{named(row['measure'], claim)}, {measured(row['measure'], row, claim)}"
-    ours = "not judged yet" if pd.isna(row["value"]) else f"{effect}, {row['verdict']}"
-    return f"The paper: {title}. We: {ours} ({claim})."
+    judged = f"Our {effect_of(row)}, {row['verdict']}"
+    ours = "Not judged" if pd.isna(row["value"]) else judged
+    return f"The paper: {title}. {ours} ({claim})."
 
 
 def three_lines(
