@@ -230,11 +230,11 @@ def fractions_by_way(
     """
     for way, names in cohorts.items():
         mixed, alone = (rows[rows["cohort"] == name] for name in names)
-        if mixed.empty or alone[alone["p"] == 1].empty:
+        mixed, alone = mixed[mixed["p"].round(9) == weight], alone[alone["p"] == 1]
+        if mixed.empty or alone.empty:
             continue
-        own = pd.concat([mixed[mixed["p"] < 1], alone[alone["p"] == 1]])
-        cells, log_f = interpolated_fraction(cells_of(own), weight)
-        passes = own[own["p"].round(9) == weight].groupby("n_non_embedding")["passes"].max()
+        cells, log_f = interpolated_fraction(cells_of(pd.concat([mixed, alone])), weight)
+        passes = mixed.groupby("n_non_embedding")["passes"].max()
         for n, group in cells.groupby("n_non_embedding"):
             times = np.exp(log_f[:, group.index].mean(1)) / weight
             if np.isnan(times[0]):
