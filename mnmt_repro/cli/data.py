@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from mnmt_repro.cli import trim
 from mnmt_repro.cli.options import JsonOption, add_command, comma_list, print_json
 from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
@@ -287,6 +288,12 @@ PARTS: dict[str, tuple[Any, ...]] = {
         "the old pieces keep their ids",
         act_extend,
         "mnmt-repro data extend nllb-200 --data eng_Latn-tyv_Cyrl=new.tsv --out both.model",
+    ),
+    "trim": (
+        "drop the pieces and languages of a trained model or a Hugging Face model that your text "
+        "does not need: a smaller model, which cuts this text as before",
+        trim.act,
+        "mnmt-repro data trim nllb-200 --data eng_Latn-deu_Latn=talks.tsv --out nllb-eng-deu",
     ),
     "adopt": (
         "take over a SentencePiece model of your own: the same pieces, with the special ones in "

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -240,7 +241,7 @@ def encode_lines(
     return full, framed
 
 
-def translate(
+def translated_pieces(
     model: Transformer,
     vocabulary: Vocabulary,
     sentences: Sequence[str],
@@ -251,8 +252,8 @@ def translate(
     batch_sentences: int = 64,
     longest_source: int = 1024,
     progress: Callable[[int], object] | None = None,
-) -> list[str]:
-    """Translate text, line by line and in order; an empty line stays empty.
+) -> list[tuple[int, ...]]:
+    """Ids of the pieces of each line's translation, in order; none of an empty line.
 
     Parameters
     ----------
@@ -273,21 +274,34 @@ def translate(
     """
     vocabulary.check_rows(model.config.vocab_size)
     full, framed = encode_lines(sentences, vocabulary, pair, tags, longest_source)
-    outputs = [""] * len(sentences)
+    outputs: list[tuple[int, ...]] = [()] * len(sentences)
     if progress is not None and len(full) < len(sentences):
         progress(len(sentences) - len(full))
-    if not full:
-        return outputs
-    best = search_all(
-        model,
-        framed.source,
-        framed.target.flat[: framed.target.offsets[1] - 1].tolist(),
-        config,
-        forbidden=vocabulary.never,
-        batch_sentences=batch_sentences,
-        progress=progress,
-    )
-    texts = vocabulary.decode([hypothesis.tokens for hypothesis in best])
-    for i, text in zip(full, texts, strict=True):
-        outputs[i] = text
+    if full:
+        best = search_all(
+            model,
+            framed.source,
+            framed.target.flat[: framed.target.offsets[1] - 1].tolist(),
+            config,
+            forbidden=vocabulary.never,
+            batch_sentences=batch_sentences,
+            progress=progress,
+        )
+        for i, hypothesis in zip(full, best, strict=True):
+            outputs[i] = hypothesis.tokens
     return outputs
+
+
+def translate(
+    model: Transformer,
+    vocabulary: Vocabulary,
+    sentences: Sequence[str],
+    pair: str,
+    tags: Tags,
+    **options: Any,
+) -> list[str]:
+    """Translate text, line by line and in order; an empty line stays empty.
+
+    Parameters and errors are those of `translated_pieces`.
+    """
+    return vocabulary.decode(translated_pieces(model, vocabulary, sentences, pair, tags, **options))

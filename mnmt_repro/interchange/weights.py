@@ -358,17 +358,21 @@ def front_rows(special: Sequence[int], rows: int) -> np.ndarray:
     return order
 
 
+_ROWS = 2**14
+"""Rows of a table that are copied at once: a copy of the whole table would be large."""
+
+
 def fill(shape: ModelConfig, weights: Mapping[str, Tensor], order: np.ndarray) -> Transformer:
     """Build our model with these weights; `order` has the row of each of our ids."""
-    model = Transformer(shape)
+    model, parts = Transformer(shape), torch.from_numpy(order).split(_ROWS)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
-            tensor.copy_(weights[name])
-            if name in TABLES:
-                moved = np.flatnonzero(order != np.arange(len(order)))
-                tensor[torch.from_numpy(moved)] = weights[name][torch.from_numpy(order[moved])].to(
-                    tensor.dtype
-                )
+            theirs = weights[name]
+            if name not in TABLES:
+                tensor.copy_(theirs)
+                continue
+            for part, rows in zip(tensor.split(_ROWS), parts, strict=True):
+                part.copy_(theirs[rows])
     return model
 
 
