@@ -26,7 +26,7 @@ from tqdm import trange
 
 from mnmt_repro.laws import Importance, fit_fraction, recommend_weights
 from mnmt_repro.laws.fraction import fraction_of
-from mnmt_repro.laws.recommendation import Recommendation
+from mnmt_repro.laws.recommendation import Recommendation, narrowing
 
 SIZES, MIXTURES, SEEDS = (5e3, 2e4, 8e4), (0.2, 0.5, 0.8), 2
 PAIRS = ("first", "second")
@@ -90,10 +90,10 @@ def trial(seed: int, noise: float) -> dict[str, float]:
     best = answer(table, n, importance)
     if best is None:
         return {"answered": False}
-    if best.refusal and not best.further:
+    runs = [{"n": run.n, **run.weights} for run in narrowing(best.further)]
+    if best.refusal and not runs:
         return {"answered": False}
     if best.refusal:
-        runs = [{"n": each.n, **each.weights} for each in best.further for _ in range(each.count)]
         more = measured(truths, pd.DataFrame(runs), noise, random)
         again = answer(pd.concat([table, more]), n, importance)
         helped = again is not None and not again.refusal

@@ -6,6 +6,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import pandas as pd
+
 from mnmt_repro.cli.fit import (
     FitOptions,
     TableOptions,
@@ -24,10 +26,10 @@ from mnmt_repro.cli.options import (
     write_table,
 )
 from mnmt_repro.errors import InputError, note, tell
-from mnmt_repro.typed_config import required, setting
+from mnmt_repro.typed_config import Natural, required, setting
 
 if TYPE_CHECKING:
-    from mnmt_repro.laws.recommendation import Preference
+    from mnmt_repro.laws.recommendation import Preference, Recommendation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +50,13 @@ class RecommendOptions(JsonOption, TableOptions):
     frontier: Path | None = setting(
         "also write the predicted loss of every mixture and pair", metavar="OUT.csv"
     )
+    next: Natural = setting(
+        "also name K runs to train next: those that narrow the widest interval of a weight most "
+        "for their cost, with their cost as a share of the table's and half the width that the "
+        "interval should have after each",
+        0,
+        metavar="K",
+    )
     force: bool = setting("print weights that the runs do not support", False)
 
 
@@ -57,6 +66,7 @@ EXAMPLES = (
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --mixture-column run_id",
+    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --next 5",
 )
 
 
@@ -72,6 +82,23 @@ def _preference(options: RecommendOptions) -> Preference:
         ((pair, target),) = named_numbers(options.floor, "--floor").items()
         return Floor(pair=pair, target=target)
     return EqualRegret()
+
+
+def _next(best: Recommendation, options: RecommendOptions, cost: float) -> list[dict[str, float]]:
+    """What ``--next`` asks for, printed; `cost` is that of the table's runs, in parameters."""
+    runs = [
+        {"n": run.n, **run.weights, "cost": run.n / cost, "half_width": run.half_width}
+        for run in best.further[: options.next]
+    ]
+    if options.next and not runs:
+        note("--next: no run would narrow the interval of a weight")
+    elif runs and not options.json:
+        print(
+            "runs to train next, by the fall of half_width, the half-width of the widest "
+            "interval, for their cost, a share of the table's:"
+        )
+        print(pd.DataFrame(runs).to_string(index=False, float_format=lambda x: f"{x:.4g}"))
+    return runs
 
 
 def act(options: RecommendOptions) -> int:
@@ -100,6 +127,8 @@ def act(options: RecommendOptions) -> int:
     laws = {pair: law for pair, (*_, law) in fits.items()}
     best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)
+    # A run has a row for each of its pairs, and their weights add up to 1.
+    runs = _next(best, options, float((frame["p"] * frame[options.n_column]).sum()))
     if best.refusal and not options.force:
         tell(
             "no recommendation; add the runs that the notes name. --force prints the weights all "
@@ -115,7 +144,7 @@ def act(options: RecommendOptions) -> int:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
         by_column = best.table.rename(columns=names).to_dict()
         about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
-        print_json({"n": best.n} | by_column | about)
+        print_json({"n": best.n} | by_column | about | {"next": runs})
         return 0
     method = law.method_in_words(law.resampling)
     shown = best.table.reset_index().rename(columns={"loss": options.loss_column})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,10 @@ MOST_SPREAD = 0.5
 
 MOST_RUNS = 50
 """Further runs that are named at most."""
+
+NEAR, FEW = 0.1, 100
+"""How far from the fit towards refits, and towards how many, the best weight is followed to find
+its slope by the parameters. At the refits themselves it may be at an end, and no longer move."""
 
 GOOD_R2 = 0.95
 LEAST_SIZES = 3  # that show whether losses follow a power law
@@ -78,16 +82,16 @@ Preference = Importance | Floor | EqualRegret
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherRuns:
-    """Runs of one size `n` and one mixture, ``weights`` by pair, with as many seeds as `count`."""
+class FurtherRun:
+    """A run of size `n` with ``weights`` by pair, and the half-width of the interval after it."""
 
     n: float
     weights: dict[str, float]
-    count: int
+    half_width: float
 
     def __str__(self) -> str:
         mixture = ", ".join(f"{pair} {p:.4g}" for pair, p in self.weights.items() if p)
-        return f"{self.count} of size {self.n:,.10g} with {mixture}"
+        return f"of size {self.n:,.10g} with {mixture}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,15 +115,15 @@ class Recommendation:
     refusal : tuple of str
         Why the runs do not support these weights; empty where they do. A pair has no run of its
         own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
-    further : tuple of FurtherRuns
-        The cheapest runs to add, see `cheapest_runs`, where an interval is too wide.
+    further : tuple of FurtherRun
+        The runs to train next, see `further_runs`, for the pair with the widest interval.
     """
 
     n: float
     table: pd.DataFrame
     notes: tuple[str, ...]
     refusal: tuple[str, ...]
-    further: tuple[FurtherRuns, ...]
+    further: tuple[FurtherRun, ...]
 
     @property
     def weights(self) -> dict[str, float]:
@@ -203,7 +207,12 @@ def recommend_weights(
     table["regret"] = sign * (at_best - alone)
     widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
     low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
-    further = cheapest_runs(laws, refits, each[:, widest]) if high - low > MOST_SPREAD else ()
+    near = {
+        pair: values + NEAR * (refits[pair][:FEW] - values) for pair, (values,) in fitted.items()
+    }
+    local = _best_of_each(laws, near, n, preference, sign, halvings)[:, widest]
+    local = local if np.ptp(local) else each[:FEW, widest]  # where the fit is at an end itself
+    further = further_runs(laws, refits, local, float(high - low) / 2, trained_runs(laws))
     return Recommendation(
         n=float(n),
         table=table,
@@ -218,7 +227,7 @@ def _refusal(
     widest: str,
     low: float,
     high: float,
-    further: tuple[FurtherRuns, ...],
+    further: tuple[FurtherRun, ...],
 ) -> Iterator[str]:
     """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
     for pair, law in laws.items():
@@ -231,73 +240,95 @@ def _refusal(
             f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
             f"than {MOST_SPREAD:g}"
         )
-        if further:
-            yield f"the cheapest runs to narrow it: {'; '.join(map(str, further))}"
+        if named := narrowing(further):
+            runs = Counter(map(str, named)).items()
+            yield f"runs to narrow it: {'; '.join(f'{count} {run}' for run, count in runs)}"
         else:
             yield f"{MOST_RUNS} further runs would not narrow it: mixtures differ too little"
 
 
-def cheapest_runs(
-    laws: Mapping[str, PairLaw], refits: Mapping[str, Array], weight: Array
-) -> tuple[FurtherRuns, ...]:
-    """Runs that narrow the interval of a weight to `MOST_SPREAD` at the least cost.
+def narrowing(further: tuple[FurtherRun, ...]) -> tuple[FurtherRun, ...]:
+    """The first runs, until the interval is no wider than `MOST_SPREAD`; none if it stays wider."""
+    wide = sum(run.half_width > MOST_SPREAD / 2 for run in further)
+    return further[: wide + 1] if wide < len(further) else ()
 
-    Refits that differ in the weight also differ in the losses they predict, so measuring such a
-    loss tells them apart. With C the covariance over the refits and S that of a run's noise, a run
-    with predicted losses y reduces the variance of the weight w by
-    ``C[w, y] (C[y, y] + S)**-1 C[y, w]``. The run with most reduction per parameter, which is what
-    its training costs at the same text, is added until the interval is narrow enough. Runs have
-    trained sizes and weights; the other pairs share the rest of a mixture evenly.
+
+def further_runs(
+    laws: Mapping[str, PairLaw],
+    refits: Mapping[str, Array],
+    weight: Array,
+    half_width: float,
+    runs: Sequence[tuple[float, tuple[float, ...]]],
+) -> tuple[FurtherRun, ...]:
+    """Runs that narrow the interval of a weight most for their cost, in this order.
+
+    By the delta method, the weight w is linear in the parameters. Refits that differ in it also
+    differ in the losses they predict, so measuring such a loss tells them apart. With C the
+    covariance over the refits and s the standard deviation of a run's noise, a measured loss y
+    reduces the variance of w by ``C[w, y]**2 / (C[y, y] + s**2)``. The run with most reduction per
+    parameter, which is what its training costs at the same text, comes next, `MOST_RUNS` times. A
+    run may come again, as a further seed.
 
     Parameters
     ----------
     laws : dict of pair to its law
     refits : dict of pair to parameters (B, P)
-    weight : the weight that each refit finds best, (B,)
+    weight : the best weight near the fit, a step of one size towards each of the first refits, (b,)
+    half_width : of its interval, without further runs
+    runs : those to choose from, size and weight of each pair, such as `trained_runs`
 
     Returns
     -------
-    tuple of FurtherRuns, empty where `MOST_RUNS` runs are not enough
+    tuple of FurtherRun, empty where the refits agree on the weight or there are none
     """
-    pairs = list(refits)
-    mixtures = {
-        tuple(round(p if one == pair else (1 - p) / (len(pairs) - 1), 6) for one in pairs)
-        for pair in pairs
-        for p in laws[pair].law.p
-    }
-    sizes = sorted({n for pair in pairs for n in laws[pair].law.n})
-    runs = list(itertools.product(sizes, sorted(mixtures)))
-    columns, noise = [weight], [0.0]
-    rows_of: list[list[int]] = []
-    for n, mixture in runs:
-        rows_of.append([])
-        for pair, p in zip(pairs, mixture, strict=True):
-            if p >= min(laws[pair].law.p) - 1e-6:
-                rows = _rows(laws[pair].law, pairs, np.array([mixture]), pair, n)
-                loss = laws[pair].law.curve(refits[pair], rows)[:, 0]
-                rows_of[-1].append(len(columns))
-                columns.append(loss)
-                noise.append(float(laws[pair].noise_at(loss.mean())))
-    covariance: Array = np.cov(np.array(columns))
-    variance: Array = np.diag(np.square(noise))
+    theta = np.hstack([laws[pair].law.scaled(refits[pair]) for pair in refits])
+    if not np.isfinite(theta).all():
+        return ()
+    steps = theta[: len(weight)] - theta[: len(weight)].mean(0)
+    linear = theta @ np.linalg.lstsq(steps, weight - weight.mean(), rcond=None)[0]
+    cost, shares = np.array([n for n, _ in runs]), np.array([shares for _, shares in runs])
+    columns, noise, run_of = [linear], [0.0], [-1]
+    for (pair, values), share in zip(refits.items(), shares.T, strict=True):
+        law = laws[pair]
+        measured = np.flatnonzero(share >= min(law.law.p) - 1e-6)
+        if not len(measured):
+            continue
+        rows = _rows(law.law, list(refits), shares[measured], pair, cost[measured])
+        losses = law.law.curve(values, rows)
+        columns += [*losses.T]
+        noise += [*law.noise_at(losses.mean(0))]
+        run_of += [*measured]
+    covariance, variance, at = np.cov(columns), np.square(noise), np.array(run_of)
+    first, chosen = covariance[0, 0], list[FurtherRun]()
+    while covariance[0, 0] > 0 and len(chosen) < MOST_RUNS:
+        # The pairs' laws are refitted apart, so the reductions by the losses of a run add up.
+        reduction = covariance[0, 1:] ** 2 / (np.diag(covariance) + variance)[1:]
+        best = int((np.bincount(at[1:], reduction, len(runs)) / cost).argmax())
+        for y in np.flatnonzero(at == best):
+            row = covariance[y]
+            covariance = covariance - np.outer(row, row) / (row[y] + variance[y])
+        left = np.sqrt(max(covariance[0, 0], 0) / first)
+        weights = dict(zip(refits, runs[best][1], strict=True))
+        chosen.append(
+            FurtherRun(n=runs[best][0], weights=weights, half_width=half_width * float(left))
+        )
+    return tuple(chosen)
 
-    def reduction(rows: list[int]) -> Array:
-        """What a run takes from the covariance."""
-        inner = (covariance + variance)[np.ix_(rows, rows)]
-        return np.asarray(covariance[:, rows] @ np.linalg.solve(inner, covariance[rows]))
 
-    count: Counter[int] = Counter()
-    while covariance[0, 0] > (MOST_SPREAD / 2 / 1.96) ** 2:
-        if count.total() == MOST_RUNS:
-            return ()
-        gains = [reduction(rows)[0, 0] / n for rows, (n, _) in zip(rows_of, runs, strict=True)]
-        best = int(np.argmax(gains))
-        covariance = covariance - reduction(rows_of[best])
-        count[best] += 1
-    return tuple(
-        FurtherRuns(n=runs[k][0], weights=dict(zip(pairs, runs[k][1], strict=True)), count=count[k])
-        for k in sorted(count)
-    )
+def trained_runs(laws: Mapping[str, PairLaw]) -> list[tuple[float, tuple[float, ...]]]:
+    """Trained sizes, each with mixtures: size and weight of each pair.
+
+    The weights are the trained ones of each pair and those midway between two of them. The other
+    pairs share the rest evenly.
+    """
+    mixtures = set()
+    for pair, law in laws.items():
+        trained = np.unique(law.law.p)
+        for p in (*trained, *(trained[1:] + trained[:-1]) / 2):
+            rest = (1 - p) / (len(laws) - 1)
+            mixtures.add(tuple(round(float(p if one == pair else rest), 6) for one in laws))
+    sizes = {float(n) for law in laws.values() for n in law.law.n}
+    return list(itertools.product(sorted(sizes), sorted(mixtures)))
 
 
 def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[str, Array]:
@@ -310,7 +341,7 @@ def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[s
     }
 
 
-def _rows(law: Law, pairs: list[str], mixtures: Array, pair: str, n: float) -> Array:
+def _rows(law: Law, pairs: list[str], mixtures: Array, pair: str, n: float | Array) -> Array:
     """What the law of a pair reads of mixtures (M, K)."""
     if isinstance(law, MixtureLaw):
         return law.rows_at(mixtures[:, [pairs.index(other) for other in law.pairs]], n)
