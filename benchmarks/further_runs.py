@@ -89,8 +89,8 @@ def added(
             picked += [*(order if policy == "random" else left.sort_values("n")).index[:1]]
             continue
         runs = [(float(n), (p, round(1 - p, 6))) for n, p in cells[CELL].itertuples(index=False)]
-        near = laws.best(importance, NEAR)[1:]
-        for run in further_runs(laws.fits, laws.refits, near, 1.0, runs):
+        weights = laws.best(importance)[1:], laws.best(importance, NEAR)[1:]
+        for run in further_runs(laws.fits, laws.refits, *weights, runs):
             same = left[(left["n"] == run.n) & (left["weight"] == [*run.weights.values()][0])]
             same = same.drop(index=[name for name in picked if name in same.index])
             if same.empty or pool.loc[picked, "n"].sum() + run.n > budget:

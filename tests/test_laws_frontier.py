@@ -19,6 +19,7 @@ from mnmt_repro.laws import (
     frontier,
     mixture_errors,
     recommend_weights,
+    recommendation,
 )
 from mnmt_repro.laws.frontier import lattice
 from mnmt_repro.laws.recommendation import further_runs, trained_runs
@@ -175,18 +176,18 @@ def noisy_design(noise: float, seed: int) -> FractionFit:
     )
 
 
-def test_a_wide_interval_is_refused_with_runs_to_narrow_it() -> None:
+def test_a_wide_interval_is_refused_with_runs_to_narrow_it(monkeypatch) -> None:
     equal = Importance(by_pair={"a": 1, "b": 1})
-    fine = {"a": noisy_design(0.01, 1), "b": noisy_design(0.01, 2)}
-    assert recommend_weights(fine, 1e5, equal).refusal == ()
-    coarse = {"a": noisy_design(0.1, 1), "b": noisy_design(0.1, 2)}
-    found = recommend_weights(coarse, 1e5, equal)
-    assert "an interval wider than 0.5" in found.refusal[0]
+    laws = {"a": noisy_design(0.05, 1), "b": noisy_design(0.05, 2)}
+    assert recommend_weights(laws, 1e5, equal).refusal == ()
+    monkeypatch.setattr(recommendation, "MOST_SPREAD", 0.35)
+    found = recommend_weights(laws, 1e5, equal)
+    assert "an interval wider than 0.35" in found.refusal[0]
     named = re.findall(r"(\d+) of size ([\d,]+) with", found.refusal[1])
     count = sum(int(times) for times, _ in named)
     halves = [run.half_width for run in found.further]
     assert halves == sorted(halves, reverse=True)
-    assert halves[count - 1] <= 0.25 and (count == 1 or halves[count - 2] > 0.25)
+    assert halves[count - 1] <= 0.175 < halves[count - 2]
     for run in found.further:
         assert run.n in (5e3, 2e4, 8e4) and sum(run.weights.values()) == pytest.approx(1)
 
@@ -200,7 +201,7 @@ def test_further_runs_narrow_the_interval_as_their_information_says() -> None:
     slope = np.tile([-3.0, 1, 1, 0, 0, 0], 2)  # much as a loss moves
     weight = np.hstack([*moved.values()]) @ slope
     half_width = 1.96 * spread * np.linalg.norm(slope)
-    runs = further_runs(laws, refits, weight[:100], half_width, trained_runs(laws))
+    runs = further_runs(laws, refits, weight, weight[:100], trained_runs(laws))
     assert len(runs) == 50
     information = np.eye(12) / spread**2
     for run in runs:

@@ -211,8 +211,8 @@ def recommend_weights(
         pair: values + NEAR * (refits[pair][:FEW] - values) for pair, (values,) in fitted.items()
     }
     local = _best_of_each(laws, near, n, preference, sign, halvings)[:, widest]
-    local = local if np.ptp(local) else each[:FEW, widest]  # where the fit is at an end itself
-    further = further_runs(laws, refits, local, float(high - low) / 2, trained_runs(laws))
+    local = local if np.ptp(local) else each[:FEW, widest]  # the fit may be at an end itself
+    further = further_runs(laws, refits, each[:, widest], local, trained_runs(laws))
     return Recommendation(
         n=float(n),
         table=table,
@@ -257,7 +257,7 @@ def further_runs(
     laws: Mapping[str, PairLaw],
     refits: Mapping[str, Array],
     weight: Array,
-    half_width: float,
+    local: Array,
     runs: Sequence[tuple[float, tuple[float, ...]]],
 ) -> tuple[FurtherRun, ...]:
     """Runs that narrow the interval of a weight most for their cost, in this order.
@@ -273,8 +273,9 @@ def further_runs(
     ----------
     laws : dict of pair to its law
     refits : dict of pair to parameters (B, P)
-    weight : the best weight near the fit, a step of one size towards each of the first refits, (b,)
-    half_width : of its interval, without further runs
+    weight : the weight that each refit finds best, (B,), of which the half-widths are
+    local : the best weight near the fit, a small step towards each of the first refits, (b,), which
+        decides the order
     runs : those to choose from, size and weight of each pair, such as `trained_runs`
 
     Returns
@@ -284,10 +285,10 @@ def further_runs(
     theta = np.hstack([laws[pair].law.scaled(refits[pair]) for pair in refits])
     if not np.isfinite(theta).all():
         return ()
-    steps = theta[: len(weight)] - theta[: len(weight)].mean(0)
-    linear = theta @ np.linalg.lstsq(steps, weight - weight.mean(), rcond=None)[0]
+    steps = theta[: len(local)] - theta[: len(local)].mean(0)
+    linear = theta @ np.linalg.lstsq(steps, local - local.mean(), rcond=None)[0]
     cost, shares = np.array([n for n, _ in runs]), np.array([shares for _, shares in runs])
-    columns, noise, run_of = [linear], [0.0], [-1]
+    columns, noise, run_of = [weight, linear], [0.0, 0.0], [-1, -1]
     for (pair, values), share in zip(refits.items(), shares.T, strict=True):
         law = laws[pair]
         measured = np.flatnonzero(share >= min(law.law.p) - 1e-6)
@@ -299,19 +300,17 @@ def further_runs(
         noise += [*law.noise_at(losses.mean(0))]
         run_of += [*measured]
     covariance, variance, at = np.cov(columns), np.square(noise), np.array(run_of)
-    first, chosen = covariance[0, 0], list[FurtherRun]()
-    while covariance[0, 0] > 0 and len(chosen) < MOST_RUNS:
+    chosen = list[FurtherRun]()
+    while covariance[1, 1] > 0 and len(chosen) < MOST_RUNS:
         # The pairs' laws are refitted apart, so the reductions by the losses of a run add up.
-        reduction = covariance[0, 1:] ** 2 / (np.diag(covariance) + variance)[1:]
-        best = int((np.bincount(at[1:], reduction, len(runs)) / cost).argmax())
+        reduction = covariance[1, 2:] ** 2 / (np.diag(covariance) + variance)[2:]
+        best = int((np.bincount(at[2:], reduction, len(runs)) / cost).argmax())
         for y in np.flatnonzero(at == best):
             row = covariance[y]
             covariance = covariance - np.outer(row, row) / (row[y] + variance[y])
-        left = np.sqrt(max(covariance[0, 0], 0) / first)
         weights = dict(zip(refits, runs[best][1], strict=True))
-        chosen.append(
-            FurtherRun(n=runs[best][0], weights=weights, half_width=half_width * float(left))
-        )
+        half_width = 1.96 * float(np.sqrt(max(covariance[0, 0], 0.0)))
+        chosen.append(FurtherRun(n=runs[best][0], weights=weights, half_width=half_width))
     return tuple(chosen)
 
 
