@@ -234,7 +234,9 @@ def _refusal(
         if law.law.p.max() < 1 and not isinstance(law.law, MixtureLaw):
             yield f"{pair}: {runs_alone(pair, law.law.n)}"
         elif law.spare < 1:
-            yield f"{pair}: as many parameters as rows, so no interval; add seeds or sizes"
+            mixtures = isinstance(law.law, MixtureLaw)
+            each, more = ("mixtures",) * 2 if mixtures else ("rows", "seeds or sizes")
+            yield f"{pair}: as many parameters as {each}, so no interval; add {more}"
     if high - low > MOST_SPREAD:
         yield (
             f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
