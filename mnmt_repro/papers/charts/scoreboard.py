@@ -119,10 +119,10 @@ def scoreboard(exhibits: Sequence[Exhibit], stored: pd.DataFrame, paper: str) ->
 
 
 def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
-    """The first claim's badge says its verdict; those of the others have a sign, and the id."""
+    """The first claim's badge says its verdict in words; those of the others have its sign."""
     badges = [badge(stored, claim, "verdicts.html") for claim in exhibit.claims]
     badges[1:] = [
-        replace(each, text=claim)
+        replace(each, text=claim + ", post hoc" * each.text.endswith("post hoc"))
         for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
     ]
     evidence = "–"
