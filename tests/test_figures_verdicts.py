@@ -97,7 +97,7 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     assert first.startswith("B Table 1: It closes 80") and "(not measured yet)." in first
     assert second == "B Figure 1: Not re-made: a drawing"
     assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
-    assert others[1] == "B Table 3: Not measured: BLEURT's weights | <none>."
+    assert others[1] == "B Table 3: Not judged yet: BLEURT's weights | <none>."
     assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
 
 

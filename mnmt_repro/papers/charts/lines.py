@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, SIZE_LABELS, plain, weight_colours
 from mnmt_repro.papers.cohorts.names import pair_title
@@ -94,7 +95,8 @@ def lines(
         ]
         inside = frames if shared or not panel else [f[f[panel] == name] for f in frames]
         heights = [*pd.concat([f[[y]] for f in inside])[y], *(marks or {}).values()]
-        ends = domain or _ends(heights, log=y in log)
+        bands = [f[end] for f in inside for end in interval or () if end in f]
+        ends = domain or _ends(heights, pd.concat(bands) if bands else [], log=y in log)
         named = titles if place % columns == 0 else titles | {y: ""}
         chart = _panel(
             own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
@@ -242,15 +244,23 @@ def _label(by: str, name: Any) -> str:
     return form.format(name) if form else plain(str(name))
 
 
-def _ends(values: Sequence[float], *, log: bool) -> tuple[float, float]:
-    shown = np.array([each for each in values if np.isfinite(each) and (each > 0 or not log)])
+MOST_BAND = 0.25
+"""By how much of the axis, at each end, bands may make it longer; beyond, they are cut off."""
+
+
+def _ends(values: Sequence[float], bands: Sequence[float], *, log: bool) -> tuple[float, float]:
+    def placed(numbers: Sequence[float]) -> NDArray[np.float64]:
+        shown = np.array([each for each in numbers if np.isfinite(each) and (each > 0 or not log)])
+        return np.log(shown) if log else shown
+
+    shown = placed(values)
+    length = np.ptp(shown) or 1
+    most = MOST_BAND * length
+    every = np.clip([*shown, *placed(bands)], shown.min() - most, shown.max() + most)
+    low, high = every.min() - 0.04 * length, every.max() + 0.04 * length
     if log:
-        low, high = np.log(shown.min()), np.log(shown.max())
-        margin = 0.04 * (high - low or 1)
-        return float(np.exp(low - margin)), float(np.exp(high + margin))
-    margin = 0.04 * (shown.max() - shown.min() or 1)
-    low = shown.min() - margin
-    return float(0 if shown.min() >= 0 > low else low), float(shown.max() + margin)
+        return float(np.exp(low)), float(np.exp(high))
+    return float(0 if every.min() >= 0 > low else low), float(high)
 
 
 def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:

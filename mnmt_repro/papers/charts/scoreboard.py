@@ -147,7 +147,7 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
         return f"Not re-made: {exhibit.reason}"
     for row in (headline(stored, name) for name in exhibit.claims[:1]):
         if not math.isfinite(row["value"]):
-            return f"Not measured: {(row['why'] or 'no rows yet').rstrip('.')}."
+            return f"Not judged yet: {(row['why'] or 'no rows yet').rstrip('.')}."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 
