@@ -9,7 +9,7 @@ can say of another one. All errors are relative, and all laws least squares of t
 - The Pile, SlimPajama, RedPajama, translation: every mixture predicted from all others.
 
 RedPajama's weights have no names, so each test set takes as its own the weight worth most to it.
-Needs the original table ``redpajama_mixtures.csv`` in a folder, and a quarter of an hour.
+Needs the original table ``redpajama_mixtures.csv`` in a folder, and some minutes.
 
     python benchmarks/mixture_law.py EXTERNAL --out data/benchmarks/mixture_law.json
 """
