@@ -163,7 +163,7 @@ def check_grid(
     if len(full) < needs["weights"]:
         raise NoRowsYet(
             f"{where}: {len(full)} of {needs['weights']} weights have {needs['sizes']} sizes "
-            f"({len(rows)} cells so far)"
+            f"({len(rows)} cells)"
         )
     if missing := [weight for weight in weights if weight not in full.index]:
         raise NoRowsYet(f"{where}: no full row of sizes at p = {missing[0]:g}")

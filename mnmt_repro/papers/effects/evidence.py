@@ -19,6 +19,7 @@ from pydantic import ConfigDict
 from mnmt_repro.disk_cache import text_digest
 from mnmt_repro.laws.checks import Errors
 from mnmt_repro.papers.cohorts import catalogue, settled
+from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
@@ -208,11 +209,11 @@ class Evidence:
         cells = self.cells(setting, cohort, test_set, scored, apart=[] if by == "p" else [by])
         full = {}
         for pair, rows in cells.groupby("pair"):
-            where = f"{cohort}, {pair}"
+            where = pair_name(str(pair))
             check_grid(rows, where, options["needs"], weights, by)
             kept = in_regime(rows.reset_index(drop=True), options, where)
             try:
                 full[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
             except NoRowsYet as few:
-                raise OutOfRegime(f"{few}; other cells have too little text") from few
+                raise OutOfRegime(f"with enough text: {few}") from few
         return full

@@ -117,8 +117,7 @@ class Study:
             Saying what is missing.
         """
         if variant not in self.scores:
-            of = self.of
-            raise NoRowsYet(f"{variant}: no rows of {of.test_set}, tier {of.tier}")
+            raise NoRowsYet(f"{variant}: no run is stored with scores of {self.of.test_set}")
         scores = self.scores[variant].reindex(columns=list(self.pairs))
         whole = scores.dropna()
         if whole.empty:
