@@ -15,7 +15,7 @@ import yaml
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE
-from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured
+from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
@@ -27,7 +27,7 @@ _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
-@framed("claim", "title", "group", "verdict", "ours", "value", "low", "high", "page")
+@framed("claim", "title", "effect", "group", "verdict", "ours", "value", "low", "high", "page")
 def claim_effects(stored: pd.DataFrame) -> Rows:
     """How far the effect of each claim lies from its limit, in halves of its 95 % interval.
 
@@ -41,8 +41,9 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
     Returns
     -------
     DataFrame
-        A row for each claim whose effect has an interval: ``claim, title``, ``group`` (paper and
-        kind of text), ``verdict``, ``ours`` (the effect in its own unit, and the limit),
+        A row for each claim whose effect has an interval: ``claim, title``, ``effect`` (its name),
+        ``group`` (paper and kind of text), ``verdict``, ``ours`` (the effect in its own unit, and
+        the limit),
         ``value, low, high`` (positive on the claim's side of its limit) and ``page``.
     """
     for name, row in headlines(stored).iterrows():
@@ -57,7 +58,8 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
         page = f"{claim.page}.html"
         title, ends = f"{claim.id} {claim.title}", [ends[0], min(ends), max(ends)]
-        yield (claim.id, title, group, row["verdict"], ours, *ends, page)
+        effect = named(claim.measure, claim.id)
+        yield (claim.id, title, effect, group, row["verdict"], ours, *ends, page)
 
 
 def _beyond(value: float, claim: Claim, of: Callable[[float], float]) -> float:
@@ -85,7 +87,7 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
                 domain=[*signs], range=[*signs.values()]
             ),
             href="page:N",
-            tooltip=["title", "verdict", "ours"],
+            tooltip=["title", "effect", "verdict", "ours"],
         )
         x = altair.X("value:Q", scale=scale, axis=axis, title=title if last else None)
         limit = base.mark_tick(size=11, thickness=2).encode(

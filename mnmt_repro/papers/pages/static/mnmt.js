@@ -71,7 +71,7 @@
       const { height, mark, encoding } = part;
       if (height) changed.height = height.step ? { step: 2.5 * height.step } : 2.5 * height;
       if (encoding?.y?.type !== "nominal" || encoding.y.axis === null) return changed;
-      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room, zindex: 1 };
+      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room + 40, zindex: 1 };
       changed.encoding = { ...encoding, y: { ...encoding.y, axis: { ...encoding.y.axis, ...above } } };
       if (mark.type === "text" && encoding.x?.value === "width") {
         changed.mark = { ...mark, dx: 0, dy: 13 };
