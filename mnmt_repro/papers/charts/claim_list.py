@@ -50,6 +50,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
         "where": plain(row["setting"]),
         "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
+        "seeds": f"{row['seeds']:.0f}" if known else "",
         "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
         "changes": f"after-seeing-data.html#{_changes(claim.id)}"
         * (linked and row["post_hoc"] == "yes"),

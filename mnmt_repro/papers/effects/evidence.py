@@ -113,21 +113,23 @@ class Evidence:
         ]
 
     def missing(self, setting: Setting) -> str:
-        """How many of its declared runs are not stored; empty where all are.
+        """How many runs of its first incomplete cohort are stored; empty where all are.
 
         Only the tier `settled` asks for whole grids. Earlier grids are read as they are.
         """
         if setting.tier != settled.TIER:
             return ""
-        declared = {
-            run.run_id
-            for cohort in catalogue.declared(setting.tier)
-            if (cohort.repeats or cohort.name) in setting.cohorts
-            for run in cohort.runs()
-        }
-        stored = declared & set(self.rows(setting)["run_id"])
-        few = len(stored) < len(declared)
-        return f"{len(stored)} of {len(declared)} declared runs are stored" if few else ""
+        there = set(self.rows(setting)["run_id"])
+        for name in setting.cohorts:
+            declared = {
+                run.run_id
+                for cohort in catalogue.declared(setting.tier)
+                if (cohort.repeats or cohort.name) == name
+                for run in cohort.runs()
+            }
+            if declared - there:
+                return f"{len(declared & there)} of {len(declared)} declared runs are stored"
+        return ""
 
     def variants(self, setting: Setting) -> Variants:
         """Named runs of the setting's first cohort; the others give the noise of the seed."""
