@@ -74,7 +74,7 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
     signs = {verdict: colour for verdict, (_, colour) in STYLE.items()}
     most = effects[["low", "high"]].abs().to_numpy().max()
     scale = altair.Scale(type="symlog", domain=[-most, most])
-    title = "distance from the limit, in half-widths of the interval"
+    title = "distance from the limit, in half-widths of the interval (logarithmic beyond 1)"
     panels = []
     for group, rows in effects.groupby("group", sort=False):
         last = group == effects["group"].iloc[-1]
