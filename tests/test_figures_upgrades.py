@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from software25_store import write_store
 from stored_claims import ROOT
@@ -21,7 +19,6 @@ from mnmt_repro.papers.effects import upgrades
 from mnmt_repro.papers.effects.noise import NoRowsYet
 from mnmt_repro.papers.effects.variants import MAIN, Variants, variants_of
 from mnmt_repro.papers.effects.variants import VariantAt as Run
-from mnmt_repro.results.sentences import SentenceLosses
 
 ALL, ADDED = directions_of("all"), directions_of("added")
 
@@ -180,28 +177,3 @@ def test_recovery_by_hand(bench: Variants) -> None:
     assert table.loc[("Mt25-wide", 0.3), "spBLEU, paper"] == pytest.approx(100 * 32.6 / 32.8)
     assert table.loc[("Mt25-deep", 0.5), "spBLEU, paper"] == pytest.approx(100 * 32.4 / 32.8)
     assert table.loc[("Mt25", 0.3), "spBLEU, paper"] == pytest.approx(100 * 31.8 / 31.6)
-
-
-def test_other_sentences_are_drawn_for_runs_that_have_their_losses(bench: Variants) -> None:
-    runs = bench.own.drop_duplicates("run_id").set_index(["variant", "updates_share"])["run_id"]
-
-    def scored(model: str, share: float, nats: float) -> tuple[str, SentenceLosses]:
-        found = SentenceLosses(
-            run_id=runs[model, share],
-            commit="",
-            test_set="indomain",
-            most=3,
-            nats={pair: np.full(3, nats, np.float32) for pair in ALL},
-            tokens={pair: np.full(3, 4, np.int16) for pair in ALL},
-        )
-        return found.run_id, found
-
-    losses = dict([scored("M25", 1.0, 8.0), scored("Mt25", 0.3, 7.0), scored("M25-wide", 1.0, 8.0)])
-    table = upgrades.lead_over_sentences(bench, losses)
-    assert table["upgraded"].tolist() == ["Mt25"] * 3  # the upgraded wide model lacks its losses
-    assert table["group"].tolist() == ["all, seed 1", "original, seed 1", "added, seed 1"]
-    quarter = pytest.approx(np.full((3, 3), 0.25))  # a nat less for 4 tokens
-    assert table[["lead", "low", "high"]].to_numpy() == quarter
-    assert upgrades.lead_over_sentences(bench, {}).empty
-    other = {run: replace(each, test_set="indomain-3words") for run, each in losses.items()}
-    assert upgrades.lead_over_sentences(bench, other).empty

@@ -147,7 +147,7 @@ def _losses(
         nats.append(losses)
     same = baseline.vocabulary.hash == model.vocabulary.hash
     units = (tokens if same else text.characters).astype(np.float64)
-    result = bootstrap_gaps([nats[1] - nats[0]], [units], draws=draws)
+    result = bootstrap_gaps(nats[1] - nats[0], units, draws=draws)
     about = text.pair, name, len(text), f"nats per {'token' if same else 'character'}"
     before, after = (float(each.sum() / units.sum()) for each in nats)
     return _row(result, about, before, after)

@@ -113,38 +113,25 @@ def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
         When there is nothing that can be analysed.
     """
     from mnmt_repro import results
-    from mnmt_repro.results import analyses, sentences
-    from mnmt_repro.runs.analysing import BY_SENTENCE, analyse_and_score
+    from mnmt_repro.results.analyses import path_of
+    from mnmt_repro.runs.analysing import analyse
     from mnmt_repro.runs.sweep import stored_runs
 
     cohorts = cohorts_module("analysed")
     root = results.results_root(options.results)
-    names = {spec.run_id: cohorts.analyses_of(spec) for spec in specs}
-    by_sentence = {spec.run_id for spec in specs if cohorts.scored_by_sentence(spec)}
-    specs = [spec for spec in specs if names[spec.run_id] or spec.run_id in by_sentence]
-    stored = stored_runs(specs, root)
-    made: dict[str, list[str]] = {}
-    for spec in specs:
-        place = (root, spec.corpus, spec.run_id)
-        lacking = [] if analyses.path_of(*place).exists() else list(names[spec.run_id])
-        if spec.run_id in by_sentence and not sentences.path_of(*place).exists():
-            lacking.append(BY_SENTENCE)
-        if lacking and spec.run_id in stored:
-            made[spec.run_id] = lacking
-
-    def store(done: dict[str, Any]) -> None:
-        corpus = done["corpus"]
-        if "sentences" in done:
-            results.write_sentence_losses(done["sentences"], corpus=corpus, root=root)
-        if "analyses" in done:
-            results.write_analyses(done["analyses"], corpus=corpus, root=root)
-
+    names = {spec.run_id: each for spec in specs if (each := cohorts.analyses_of(spec))}
+    specs = [spec for spec in specs if spec.run_id in names]
+    stored, corpora = stored_runs(specs, root), {spec.run_id: spec.corpus for spec in specs}
     work = Work(
         verb="analyse",
-        todo={run_id: f": {', '.join(names)}" for run_id, names in made.items()},
+        todo={
+            run_id: f": {', '.join(names[run_id])}"
+            for run_id in stored
+            if not path_of(root, corpora[run_id], run_id).exists()
+        },
         needs=lambda spec: with_parents([spec]),
-        make=partial(analyse_and_score, made=made),
-        store=store,
+        make=partial(analyse, names=names),
+        store=lambda done: results.write_analyses(done, corpus=corpora[done["run_id"]], root=root),
     )
     return work_through(options, specs, stored, work)
 

@@ -59,9 +59,7 @@ class SweepOptions(PoolOptions):
     decode: bool = setting(
         "translate the test sets with finished runs, and store BLEU, chrF, chrF++ and spBLEU", False
     )
-    analyse: bool = setting(
-        "store how training on changed the weights of Paper B's runs, and losses by sentence", False
-    )
+    analyse: bool = setting("store how training on changed the weights of Paper B's runs", False)
     sentences: Count | None = setting(
         "with --decode: most sentences of a test set (default: 500; of software25 100)"
     )

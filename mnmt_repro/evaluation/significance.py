@@ -45,37 +45,30 @@ class PairedBootstrap:
 
 
 def bootstrap_gaps(
-    gaps: Sequence[NDArray[np.float64]],
-    units: Sequence[NDArray[np.float64]],
-    *,
-    draws: int = 1000,
+    gaps: NDArray[np.float64], units: NDArray[np.float64], *, draws: int = 1000
 ) -> Difference:
-    """Resample the sentences within each direction, the same for both models (Koehn, 2004).
+    """Resample the sentences of a direction, the same for both models (Koehn, 2004).
 
-    The difference is the mean over directions of summed gaps over summed units. Its interval is
-    that of the drawn differences (percentiles); the p-value is the share of draws that stray from
-    the difference by as much as it is from zero, counting it itself as one of them.
+    The difference is that of summed gaps over summed units. Its interval is that of the drawn
+    differences (percentiles); the p-value is the share of draws that stray from the difference by
+    as much as it is from zero, counting it itself as one of them.
 
     Parameters
     ----------
     gaps
-        Of each direction, (sentences,): nats that a model spends on a sentence beyond the other's.
+        (sentences,): nats that a model spends on a sentence beyond the other's.
     units
-        Of each direction, (sentences,): what losses are counted by, such as target tokens.
+        (sentences,): what losses are counted by, such as target tokens.
 
     Examples
     --------
-    >>> result = bootstrap_gaps([np.array([-1.0, -1.0, -1.0])], [np.array([2.0, 2.0, 2.0])])
+    >>> result = bootstrap_gaps(np.array([-1.0, -1.0, -1.0]), np.array([2.0, 2.0, 2.0]))
     >>> result.difference, result.low, result.high  # a nat less for every two tokens
     (-0.5, -0.5, -0.5)
     """
-    random = np.random.default_rng(0)
-    drawn = np.zeros(draws)
-    for gap, unit in zip(gaps, units, strict=True):
-        picks = random.integers(len(gap), size=(draws, len(gap)))
-        drawn += gap[picks].sum(1) / unit[picks].sum(1) / len(gaps)
-    seen = [gap.sum() / unit.sum() for gap, unit in zip(gaps, units, strict=True)]
-    difference = float(np.mean(seen))
+    picks = np.random.default_rng(0).integers(len(gaps), size=(draws, len(gaps)))
+    drawn = gaps[picks].sum(1) / units[picks].sum(1)
+    difference = float(gaps.sum() / units.sum())
     low, high = np.quantile(drawn, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     as_far = np.abs(drawn - difference) >= abs(difference)
     return Difference(

@@ -1,27 +1,22 @@
 """Analyse a finished run from its checkpoint: what training on did to old weights.
 
 `results.analyses` says what each analysis is, and the cohorts' `analysed` of which runs it is made.
-Losses of single sentences (`results.sentences`) are made here, too. Both are stored beside the
-run's own file, for the runs of which somebody still has the checkpoint.
+They are stored beside the run's own file, for the runs of which somebody still has the checkpoint.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
-
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.results.sentences import SentenceLosses
-from mnmt_repro.runs.data import load_run_data, load_test_sets, spread
+from mnmt_repro.runs.data import load_run_data, load_test_sets
 from mnmt_repro.runs.environment import current_commit
 from mnmt_repro.runs.finished import load_finished
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.start import fisher_threshold, old_fisher, piece_map, upgrade_of
-from mnmt_repro.scoring import sentence_losses
 from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint
 from mnmt_repro.training.config import LAST
 from mnmt_repro.upgrading.analyses import (
@@ -34,8 +29,6 @@ from mnmt_repro.upgrading.analyses import (
 from mnmt_repro.upgrading.config import Normalisation, UpgradeConfig, WidthConfig
 from mnmt_repro.upgrading.recipe import upgrade
 
-_SENTENCES = 500  # of a test set, of which single losses are stored
-BY_SENTENCE = "losses by sentence"
 WIDENED_PAIRS = 8
 NOISES = (0.0, 0.01)  # none, and the published one
 FISHER_EDGES = tuple(10 ** (k / 2) for k in range(-24, 1))  # 1e-12 to 1, two bins a decade
@@ -45,8 +38,8 @@ def analyse(
     spec: RunSpec,
     folder: Path,
     run: Mapping[str, Any],
-    names: Iterable[str],
     *,
+    names: Mapping[str, Iterable[str]],
     device: str = "cpu",
 ) -> dict[str, Any]:
     """Make analyses of a finished run.
@@ -58,7 +51,7 @@ def analyse(
     run
         What the store says of the run: its `steps` and `vocabulary_hash`.
     names
-        Of `ANALYSES`.
+        Run id to some of `ANALYSES`.
     device
         For losses; all else is done on the CPU.
 
@@ -75,66 +68,9 @@ def analyse(
     """
     commit = current_commit()
     checkpoint = load_finished(spec, folder, run)
-    rows = [
-        row for name in names for row in ANALYSES[name](spec, folder.parent, checkpoint, device)
-    ]
+    made = (ANALYSES[name](spec, folder.parent, checkpoint, device) for name in names[spec.run_id])
+    rows = [row for each in made for row in each]
     return {"run_id": spec.run_id, "commit": commit, "rows": rows}
-
-
-def score_by_sentence(
-    spec: RunSpec,
-    folder: Path,
-    run: Mapping[str, Any],
-    *,
-    device: str = "cpu",
-    most: int = _SENTENCES,
-) -> SentenceLosses:
-    """Losses of single sentences of the in-domain test sets; parameters as of `analyse`.
-
-    Parameters
-    ----------
-    most
-        Sentences of a test set, spread evenly over it.
-
-    Raises
-    ------
-    InputError
-        As `analyse`.
-    """
-    commit = current_commit()
-    model = load_finished(spec, folder, run).model().to(device)
-    nats, tokens = {}, {}
-    for pair, text in _in_domain(spec, spec.mixture.pairs).items():
-        chosen = EncodedPair(*text.take(spread(text.size, most)))
-        summed, counts = sentence_losses(model, chosen)
-        nats[pair], tokens[pair] = summed.astype(np.float32), counts.astype(np.int16)
-    return SentenceLosses(
-        run_id=spec.run_id, commit=commit, test_set="indomain", most=most, nats=nats, tokens=tokens
-    )
-
-
-def analyse_and_score(
-    spec: RunSpec,
-    folder: Path,
-    run: Mapping[str, Any],
-    *,
-    made: Mapping[str, Sequence[str]],
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """`analyse` and `score_by_sentence`, as far as `made` names them for the run.
-
-    Returns
-    -------
-    dict
-        `corpus`, and of `analyses` and `sentences` those that were made.
-    """
-    names = [name for name in made[spec.run_id] if name != BY_SENTENCE]
-    done: dict[str, Any] = {"corpus": spec.corpus}
-    if names:
-        done["analyses"] = analyse(spec, folder, run, names, device=device)
-    if BY_SENTENCE in made[spec.run_id]:
-        done["sentences"] = score_by_sentence(spec, folder, run, device=device)
-    return done
 
 
 def _overlap(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import cache
 
 from mnmt_repro.papers.cohorts.catalogue import declared
-from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.runs.spec import RunSpec
 
 GATED = "webtech-en-dezh"
@@ -35,18 +34,6 @@ def analyses_of(spec: RunSpec) -> tuple[str, ...]:
     if spec.run_id in widened_runs(spec.tier):
         names.append("widened")
     return tuple(names)
-
-
-def scored_by_sentence(spec: RunSpec) -> bool:
-    """Whether losses of single sentences are stored: for runs that are compared by name."""
-    return spec.run_id in named_runs(spec.tier)
-
-
-@cache
-def named_runs(tier: str) -> frozenset[str]:
-    """Ids of the runs of cohorts of named runs."""
-    named = (cohort for cohort in declared(tier) if isinstance(cohort, VariantCohort))
-    return frozenset(spec.run_id for cohort in named for spec in cohort.runs())
 
 
 @cache

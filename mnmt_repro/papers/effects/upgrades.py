@@ -13,12 +13,10 @@ perplexities.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.evaluation.significance import bootstrap_gaps
 from mnmt_repro.papers.cohorts import languages25
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES, SUFFIX
@@ -34,7 +32,6 @@ from mnmt_repro.papers.effects.variants import (
     gap_shares,
     lower_by,
 )
-from mnmt_repro.results.sentences import SentenceLosses
 
 LAST_SHARES = {"M20": 1.0} | {
     model: share
@@ -162,47 +159,6 @@ def _shown(variants: Variants, variant: VariantAt, pairs: tuple[str, ...]) -> fl
         & rows["pair"].isin(pairs)
     ]
     return float(mine.groupby("run_id")["pair_target_tokens"].sum().mean())
-
-
-@framed(*LEAD)
-def lead_over_sentences(variants: Variants, losses: Mapping[str, SentenceLosses]) -> Rows:
-    """Table 1's leads with other test sentences: paired bootstrap, a row a seed.
-
-    The loss of a run is the mean over directions of its cross-entropy of the test set.
-
-    Parameters
-    ----------
-    losses
-        Of single sentences, by run id (`results.load_sentence_losses`); pairs of runs that lack
-        them, or have them of another test set, are left out.
-
-    Returns
-    -------
-    DataFrame
-        The columns `LEAD`, in nats per token, without printed numbers; `group` names the seed, too.
-    """
-    keys = ["variant", "updates_share", "seed"]
-    known = [run for run, each in losses.items() if each.test_set == variants.test_set]
-    ids = variants.own[variants.own["run_id"].isin(known)].groupby(keys)["run_id"].first()
-    for group in published.GROUPS:
-        pairs = languages25.directions_of(group)
-        for new, old in published.UPGRADES.items():
-            for seed in sorted(variants.own["seed"].unique()):
-                both = [(new, LAST_SHARES[new], seed), (old, 1.0, seed)]
-                if set(both) <= set(ids.index):
-                    treated, control = (losses[ids[key]] for key in both)
-                    # Both have the new vocabulary, so that they count the same tokens.
-                    gap = bootstrap_gaps(
-                        [treated.nats[p].astype(float) - control.nats[p] for p in pairs],
-                        [treated.tokens[p].astype(float) for p in pairs],
-                    )
-                    yield {
-                        "upgraded": new,
-                        "group": f"{group}, seed {seed}",
-                        "lead": -gap.difference,
-                        "low": -gap.high,
-                        "high": -gap.low,
-                    }
 
 
 def table12(variants: Variants) -> pd.DataFrame:
