@@ -8,14 +8,11 @@ never does the smallest ("less than").
 
 Losses are means over directions, which are fixed. Seeds of the two arms are resampled apart.
 
-B3 is about the deeper model, which has no run with a decay. So it is judged by its gap. On
-generated languages (`cohorts.conlang_upgrade`) all models share one table of pieces, so that the
-upgraded model's losses can be set beside the old model's.
+B3 is about the deeper model, which has no run with a decay. So it is judged by its gap.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,11 +21,8 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.papers.cohorts import conlang_upgrade
-from mnmt_repro.papers.cohorts.languages25 import directions, groups_of
-from mnmt_repro.papers.cohorts.names import language
+from mnmt_repro.papers.cohorts.languages25 import groups_of
 from mnmt_repro.papers.cohorts.settled_upgrades import EARLY, ONCE, TWICE
-from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
     DRAWS,
@@ -44,7 +38,6 @@ from mnmt_repro.papers.effects.variants import (
     gain,
     gap_shares,
     p_value,
-    variants_of,
 )
 
 OLD_UPDATES = 1.0
@@ -184,74 +177,3 @@ def _upgrade(
             score = Measure(value=control.value)
         measures |= {f"{metric}_ratio": ratio, f"{metric}_baseline": score}
     return measures
-
-
-CONLANG_COHORTS = tuple(cohort.name for cohort in conlang_upgrade.UPGRADE_COHORTS)
-LIKE, UNLIKE = "added, like an old one", "added, like none"
-_GROUPS = {
-    LIKE: (conlang_upgrade.SIMILAR,),
-    UNLIKE: (conlang_upgrade.UNRELATED,),
-    f"old, {language(conlang_upgrade.ORIGINAL[0])}": conlang_upgrade.ORIGINAL[:1],
-    "old, all others": conlang_upgrade.ORIGINAL[1:],
-}
-"""Languages by what they are to one another: the first old one is what the added one is like."""
-_RUNS = (
-    ("M4", "old model", (1.0,)),
-    ("M6", "from scratch", conlang_upgrade.SCRATCH_SHARES),
-    ("Mt6", "upgraded", conlang_upgrade.UPGRADE_SHARES),
-)
-_COMPARED = ["old model", "from scratch", "from scratch, as long", "upgraded"]
-
-
-@framed("similarity", "group", "model", "updates", "loss")
-def conlang_losses(rows: pd.DataFrame, tier: str = "mini") -> Rows:
-    """Mean loss of each group of languages in each stored run.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`.
-
-    Returns
-    -------
-    DataFrame
-        ``similarity, group, model, updates, loss``.
-    """
-    for similarity, name in zip(conlang_upgrade.SIMILARITIES, CONLANG_COHORTS, strict=True):
-        runs = variants_of(rows, name, tier=tier)
-        for group, codes in _GROUPS.items():
-            pairs = directions(codes, conlang_upgrade.HUB)
-            for run, model, shares in _RUNS:
-                for share in shares:
-                    loss = runs.mean(runs.variant(run, share), pairs)
-                    if not math.isnan(loss):
-                        yield similarity, group, model, share, loss
-
-
-def conlang_comparison(table: pd.DataFrame) -> pd.DataFrame:
-    """The upgraded model beside all that it can be compared with.
-
-    Parameters
-    ----------
-    table
-        From `conlang_losses`.
-
-    Returns
-    -------
-    DataFrame
-        ``similarity, group, updates``; losses of the ``old model`` (which has no added language),
-        ``from scratch`` after all updates and after as many, ``upgraded``; ``gain, %`` over the
-        model from scratch, ``forgotten, %``: by how much the old model was better.
-    """
-    keys = ["similarity", "group"]
-    last = table[table["updates"] == 1.0].pivot(index=keys, columns="model", values="loss")
-    rows = table[table["model"] == "upgraded"].rename(columns={"loss": "upgraded"})
-    early = table[table["model"] == "from scratch"].rename(
-        columns={"loss": "from scratch, as long"}
-    )
-    last = last.reindex(columns=["old model", "from scratch"]).reset_index()
-    rows = rows.drop(columns="model").merge(last, how="left", on=keys)
-    rows = rows.merge(early.drop(columns="model"), how="left", on=[*keys, "updates"])
-    rows["gain, %"] = 100 * (1 - rows["upgraded"] / rows["from scratch"])
-    rows["forgotten, %"] = 100 * (rows["upgraded"] / rows["old model"] - 1)
-    return rows[[*keys, "updates", *_COMPARED, "gain, %", "forgotten, %"]]
