@@ -1,70 +1,19 @@
-"""The additive law, against two published analyses and known truth."""
+"""The additive law against known truth; `test_published_fits` has published ones."""
 
 from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import curve_fit
-from scipy.special import huber as scipy_huber
 
-from mnmt_repro.laws import AdditiveLaw, LawFit, fit_additive_law, row_bootstrap
+from mnmt_repro.laws import fit_additive_law
 
 N, D = (axis.ravel() for axis in np.meshgrid(np.geomspace(1e6, 1e9, 6), np.geomspace(1e8, 1e11, 6)))
 LOSS = 1.7 + 400 * N**-0.34 + 410 * D**-0.28
-
-
-@pytest.fixture(scope="module")
-def runs(lawdata_dir: Path) -> pd.DataFrame:
-    return pd.read_csv(lawdata_dir / "chinchilla_240plus5.csv")
-
-
-@pytest.fixture(scope="module")
-def robust(runs: pd.DataFrame) -> LawFit[AdditiveLaw]:
-    rows = runs[runs["loss"] < runs["loss"].nlargest(5).min()]
-    assert len(rows) == 240
-    return fit_additive_law(rows["N"], rows["D"], rows["loss"], huber_delta=1e-3, log_loss=True)
-
-
-def test_published_robust_fit_has_converged(robust: LawFit[AdditiveLaw]) -> None:
-    """Published data A. An objective near 0.001163 would be a stop half-way."""
-    assert robust.params["alpha"] == pytest.approx(0.347313, abs=2e-5)
-    assert robust.params["beta"] == pytest.approx(0.367183, abs=2e-5)
-    assert robust.params["E"] == pytest.approx(1.81724, abs=1e-4)
-    e, a, b, alpha, beta = robust.values
-    n, d = robust.law.rows.T
-    residual = np.log((e + a / n**alpha + b / d**beta) / robust.loss)
-    assert scipy_huber(1e-3, residual).sum() <= 0.00101827403
-
-
-def test_published_bootstrap_errors(robust: LawFit[AdditiveLaw]) -> None:
-    values = row_bootstrap(robust, draws=4000)
-    spread = dict(zip(robust.names, values.std(0, ddof=1), strict=True))
-    published = {"A": 124.5, "B": 1293.3, "E": 0.02566, "alpha": 0.01540, "beta": 0.02060}
-    assert spread == pytest.approx(published, rel=0.10)
-
-
-@pytest.mark.parametrize(
-    ("log_loss", "published"),
-    [
-        (False, {"E": 1.9051, "A": 4.0005, "B": 1.0509, "alpha": 0.3511, "beta": 0.4587}),
-        (True, {"E": 1.8926, "A": 4.0146, "B": 1.0571, "alpha": 0.3522, "beta": 0.4430}),
-    ],
-)
-def test_published_least_squares(runs: pd.DataFrame, log_loss: bool, published: dict) -> None:
-    """Published data B, in millions of parameters and billions of tokens."""
-    rows = runs[runs["C"] < 1e21]
-    rows = rows.drop(rows["loss"].nlargest(5).index)
-    assert len(rows) == 217
-    fit = fit_additive_law(rows["N"] / 1e6, rows["D"] / 1e9, rows["loss"], log_loss=log_loss)
-    assert fit.params == pytest.approx(published, abs=1e-4)
-    if not log_loss:
-        assert fit.rss == pytest.approx(0.062414, abs=1e-6)
 
 
 def test_standard_errors_and_bands_are_those_of_known_noise() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -146,13 +146,13 @@ def test_rows_by_hand(kind: str, expected: list[float], check: tuple[int, ...]) 
     old_rows = [0, 1, 2, 3, 5, 7]
     assert torch.equal(made[old_rows, 1], 10 * made[old_rows, 0])
     assert table[6, 1] == 60  # the old table is left alone
-    assert astuple(check_new_rows(made, hand_made())) == check
+    assert tuple(check_new_rows(made, hand_made()).values()) == check
     made[6] = made[4]
-    assert check_new_rows(made, hand_made()).equal == (0 if kind == "unk" else 2)
+    assert check_new_rows(made, hand_made())["equal"] == (0 if kind == "unk" else 2)
     unused = [replace(hand_made().new[0], kind="text", text=f"<unused {i}>") for i in (8, 9)]
     spare = replace(hand_made(), new=(*hand_made().new, *unused), source=np.arange(10))
-    far = check_new_rows(torch.cat([made.abs(), torch.tensor([[40.0, 0], [400, 0]])]), spare).far
-    assert far == 1  # a row that no piece has
+    made = torch.cat([made.abs(), torch.tensor([[40.0, 0], [400, 0]])])
+    assert check_new_rows(made, spare)["far"] == 1  # a row that no piece has
 
 
 def test_what_cannot_be_matched_is_refused(old: Vocabulary) -> None:

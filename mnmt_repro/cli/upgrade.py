@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mnmt_repro.model import Transformer
     from mnmt_repro.training.checkpoint import Checkpoint
     from mnmt_repro.upgrading.recipe import Upgraded
-    from mnmt_repro.upgrading.vocabulary import PieceMap, RowCheck
+    from mnmt_repro.upgrading.vocabulary import PieceMap
 
 
 UNITS = "", "_per_character"
@@ -168,7 +168,7 @@ def act(options: UpgradeOptions) -> int:
             for place, (threshold, _) in enumerate(thresholds, start=1)
         ],
         "overlap": [] if report.overlap is None else report.overlap.rows(),
-        "rows": {name: dataclasses.asdict(check) for name, check in rows.items()},
+        "rows": rows,
         "losses": [
             dict[str, Any](pair=pair)
             | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
@@ -270,7 +270,9 @@ def _losses(
     return losses
 
 
-def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck]) -> Iterator[str]:
+def _notes(
+    about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, Mapping[str, int]]
+) -> Iterator[str]:
     """What of the new embeddings would not be expected, and should not pass unsaid."""
     overlap = made.report.overlap
     if overlap is None or made.config.keep != "all":
@@ -289,12 +291,12 @@ def _notes(about: Mapping[str, Any], made: Upgraded, rows: Mapping[str, RowCheck
             "and learn as old parameters do; train it with --tags both to avoid that"
         )
     for name, check in rows.items():
-        alike = check.equal + (check.unknown if made.config.embeddings == "mean" else 0)
-        if 10 * alike > check.new or check.far:  # a few are in the table only
+        alike = check["equal"] + check["unknown"] * (made.config.embeddings == "mean")
+        if 10 * alike > check["new"] or check["far"]:  # a few are in the table only
             yield (
-                f"{name}: {alike:,} of {check.new:,} new rows equal <unk> or another row, because "
+                f"{name}: {alike:,} of {check['new']:,} new rows equal <unk> or another row, because "
                 "old pieces spell them alike (--init random starts them apart), and the length of "
-                f"{check.far:,} new or spare rows is far from that of old ones"
+                f"{check['far']:,} new or spare rows is far from that of old ones"
             )
 
 

@@ -250,28 +250,16 @@ FAR = 10.0
 """A row is out of scale whose norm is this many times the median of old rows, or its inverse."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowCheck:
-    """How the new rows of a table start, and its spare rows, which have no piece.
+def check_new_rows(table: Tensor, pieces: PieceMap) -> dict[str, int]:
+    """Look at the rows of an upgraded table, (new vocabulary, d), that were not trained.
 
-    Attributes
-    ----------
-    unknown
-        Copies of the row of `<unk>`.
-    equal
-        Others that equal another row. New tags are left out: they start alike by design.
-    far
-        Rows whose norm is far from those of old pieces; see `FAR`.
+    Returns
+    -------
+    dict
+        How many are ``new``; of them ``unknown``, copies of the row of `<unk>`, and ``equal``, equal
+        to another row (new tags are left out: they start alike by design). ``far``: new rows, and
+        spare ones without a piece, whose norm is far from those of old pieces, see `FAR`.
     """
-
-    new: int
-    unknown: int
-    equal: int
-    far: int
-
-
-def check_new_rows(table: Tensor, pieces: PieceMap) -> RowCheck:
-    """Look at the rows of an upgraded table, (new vocabulary, d), that were not trained."""
     spare = np.array([piece.text.startswith("<unused ") for piece in pieces.new])
     new = pieces.source < 0
     keys = [hash(row.tobytes()) for row in table.numpy()]
@@ -282,12 +270,13 @@ def check_new_rows(table: Tensor, pieces: PieceMap) -> RowCheck:
     norms = table.norm(dim=1).numpy()
     usual = np.median(norms[~new & ~spare])
     far = (norms < usual / FAR) | (norms > usual * FAR)
-    return RowCheck(
-        new=int(new.sum()),
-        unknown=int((new & copies).sum()),
-        equal=int((new & twice & ~copies & ~tags).sum()),
-        far=int(((new | spare) & far).sum()),
-    )
+    rows = {
+        "new": new,
+        "unknown": new & copies,
+        "equal": new & twice & ~copies & ~tags,
+        "far": (new | spare) & far,
+    }
+    return {name: int(each.sum()) for name, each in rows.items()}
 
 
 _AT_ONCE = 2**22
