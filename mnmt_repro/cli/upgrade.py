@@ -294,9 +294,9 @@ def _notes(
         alike = check["equal"] + check["unknown"] * (made.config.embeddings == "mean")
         if 10 * alike > check["new"] or check["far"]:  # a few are in the table only
             yield (
-                f"{name}: {alike:,} of {check['new']:,} new rows equal <unk> or another row, because "
-                "old pieces spell them alike (--init random starts them apart), and the length of "
-                f"{check['far']:,} new or spare rows is far from that of old ones"
+                f"{name}: {alike:,} of {check['new']:,} new rows equal <unk> or another row, "
+                "because old pieces spell them alike (--init random starts them apart), and the "
+                f"length of {check['far']:,} new or spare rows is far from that of old ones"
             )
 
 

@@ -256,8 +256,8 @@ def check_new_rows(table: Tensor, pieces: PieceMap) -> dict[str, int]:
     Returns
     -------
     dict
-        How many are ``new``; of them ``unknown``, copies of the row of `<unk>`, and ``equal``, equal
-        to another row (new tags are left out: they start alike by design). ``far``: new rows, and
+        How many are ``new``; of them ``unknown``, copies of the row of `<unk>`, and ``equal``, like
+        another row (new tags are left out: they start alike by design). ``far``: new rows, and
         spare ones without a piece, whose norm is far from those of old pieces, see `FAR`.
     """
     spare = np.array([piece.text.startswith("<unused ") for piece in pieces.new])
