@@ -145,23 +145,25 @@ def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]])
         for name in RUN_FIELDS
         if name != "config"
     }
-    records = []
+    named = ["cohort", "variant", "updates_share"]
+    shared: list[list[Any]] = []  # of each run and cohort, what all of its rows have
+    records, at = [], []  # each row's own fields, and its place in `shared`
     for content in runs:
         run = content["run"]
-        shared = {column: run[name] for column, name in run_columns.items()}
         mixture = run["mixture"]
         weights = mixture | {row["pair"]: row["p"] for row in content["rows"]}
-        shared["mixture"] = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
-        shared["way"] = _way(run["config"])
+        rows = [{"p": weights.get(row["pair"], 0.0), **row} for row in content[part]]
+        text = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
+        about = [text if n == "mixture" else run[n] for n in run_columns.values()]
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
-            name, share = places.get((run["config_hash"], cohort), ("", math.nan))
-            place = {"cohort": cohort, "variant": name, "updates_share": share}
-            for row in content[part]:
-                record = {**shared, **row, **place}
-                record.setdefault("p", weights.get(row["pair"], 0.0))
-                records.append(record)
-    named = ["cohort", "variant", "updates_share"]
-    return pd.DataFrame(records, columns=[*run_columns, "way", *columns, *named])
+            place = places.get((run["config_hash"], cohort), ("", math.nan))
+            at += [len(shared)] * len(rows)
+            shared.append([*about, _way(run["config"]), cohort, *place])
+            records += rows
+    whole = pd.DataFrame(shared, columns=[*run_columns, "way", *named])
+    own = pd.DataFrame(records, columns=list(columns))
+    frame = pd.concat([whole.take(at).reset_index(drop=True), own], axis=1)
+    return frame[[*run_columns, "way", *columns, *named]]
 
 
 def _way(config: Any) -> str:
