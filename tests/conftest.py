@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported: several threads add up in any order
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from small_runs import PAIRS, t5
 from test_sweep import InThisProcess, sweep_into
 from test_upgrade_sweep import PARENT, child_of, generated
@@ -38,14 +37,11 @@ WIDENED = frozenset({PARENT.run_id, GATED.run_id})
 
 @pytest.fixture(autouse=True, scope="module")
 def quick():
-    """One thread, few test sentences, and what is declared of the runs here."""
+    """Few test sentences, and what is declared of the runs here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(data_module, "CONLANG_TEST_SENTENCES", 50)
         patch.setattr(analysed_module, "widened_runs", lambda tier: WIDENED)
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
         yield
-        torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +117,14 @@ def test_analyses_are_written_once_and_read_again(
     others = {**of_wide, "rows": of_wide["rows"][:-1]}
     with pytest.raises(InputError, match="stored already with another content"):
         results.write_analyses(others, corpus="conlang-test", root=tmp_path)
+    one = of_wide["rows"][0]
+    for changes, message in (
+        ({"run_id": "other"}, r"holds analyses/other\.json"),
+        ({"rows": [one | {"value": "1"}]}, r"rows\[0\].value must be a valid number"),
+    ):
+        path.write_text(json.dumps({"schema": 1, **of_wide, **changes}), encoding="utf-8")
+        with pytest.raises(InputError, match=message):
+            results.load_analyses(frame, root=tmp_path)
 
 
 # --- the command --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from stored_claims import made_claim, made_verdict, stored_table
 
 from mnmt_repro.papers.charts import opening, verdicts
 from mnmt_repro.papers.charts.forest import forest
-from mnmt_repro.papers.charts.lines import label_places, lines
+from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.theme import INK
 
 ESTIMATES = pd.DataFrame(
@@ -83,18 +83,6 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert dict(zip(colour["domain"], colour["range"], strict=True))["the paper"] == INK
     plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
     assert marks(plain) == {"line", "text"}
-
-
-def test_labels_stand_at_the_edge_where_dots_would_lie_under_them() -> None:
-    line = pd.DataFrame({"loss": [2.0, 3.0], "score": [30.0, 20.0]})
-    both = pd.concat([line.assign(p=1.0), (line + [2.0, 0.0]).assign(p=0.05)])
-    shape = {"ends": (0, 40), "log": False, "height": 280}
-    at_ends = label_places(both, both, "loss", "score", "p", **shape).set_index("p")
-    assert at_ends["loss"].to_dict() == {1.0: 3.0, 0.05: 5.0}
-    dots = pd.DataFrame({"loss": [3.1, 5.1], "score": [20.0, 20.0]})
-    at_edge = label_places(both, dots, "loss", "score", "p", **shape).set_index("p")
-    assert at_edge["loss"].tolist() == [5.0, 5.0]
-    assert at_edge["label_y"].to_dict() == {1.0: 0.0, 0.05: 20.0}  # as parallel lines lie
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,6 @@ from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.published import comparisons
 from mnmt_repro.papers.effects.variants import Study, VariantAt, Variants, gain, largest, p_value
-from mnmt_repro.results import load_analyses
 
 ALL = directions(tuple(LANGUAGES))
 ADDED = directions(GROUPINGS["Mt25"].added)
@@ -520,30 +517,3 @@ def test_b21_halves() -> None:
     # A quarter of eight layers is two: the last but one stays, so the late mean is 1.5.
     assert ratio(2.0, 8, 1) == pytest.approx(1.5)
     assert ratio(0.9, 4, 1) == pytest.approx(0.9)
-
-
-def test_analyses_are_read_from_the_store(tmp_path: Path) -> None:
-    frame = main().query("variant == 'Mt25-wide'")
-    run = frame["run_id"].iloc[0]
-    row = {"analysis": "moved", "layer": "encoder.0", "block": "old", "pair": "", "value": 1.5}
-    path = tmp_path / "software25" / "analyses" / f"{run}.json"
-    assert load_analyses(frame, root=tmp_path).empty
-    path.parent.mkdir(parents=True)
-
-    def write(**changes: Any) -> None:
-        content = {"schema": 1, "run_id": run, "commit": "beef", "rows": [row], **changes}
-        path.write_text(json.dumps(content), encoding="utf-8")
-
-    write()
-    (found,) = load_analyses(frame, root=tmp_path).to_dict("records")
-    assert found == row | {
-        "run_id": run, "tier": "mini", "cohort": MAIN, "variant": "Mt25-wide",
-        "updates_share": 0.1, "seed": 1, "commit": "beef",
-    }  # fmt: skip
-    for changes, message in (
-        ({"run_id": "other"}, r"holds analyses/other\.json"),
-        ({"rows": [row | {"value": "1"}]}, r"rows\[0\].value must be a valid number"),
-    ):
-        write(**changes)
-        with pytest.raises(InputError, match=message):
-            load_analyses(frame, root=tmp_path)

@@ -86,8 +86,6 @@ def test_a_compiled_run_ends_near_an_interpreted_one_and_resumes_to_the_bit(
     if not can_compile("cpu"):
         pytest.skip("there is no C++ compiler")
     monkeypatch.setattr(loop, "can_compile", lambda device: True)  # which each run would try
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # several add up in any order
     compiled = run("compiled", CONFIG)
     with torch.compiler.set_stance("force_eager"):
         interpreted = run("interpreted", CONFIG)
@@ -96,7 +94,6 @@ def test_a_compiled_run_ends_near_an_interpreted_one_and_resumes_to_the_bit(
     asked = iter([False, True])
     run("stopped", CONFIG, stop=lambda: next(asked))
     assert same_weights(run("stopped", CONFIG)[0], compiled[0])
-    torch.set_num_threads(threads)
 
 
 def test_without_a_compiler_a_compiled_run_is_refused(tmp_path: Path, monkeypatch) -> None:

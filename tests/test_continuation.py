@@ -49,7 +49,6 @@ def test_a_run_that_differs_in_more_than_its_budget_begins_anew(
 
 
 def test_a_run_under_way_keeps_its_own_checkpoint(tmp_path: Path) -> None:
-    torch.set_num_threads(1)
     execute(SHORT, tmp_path / SHORT.run_id, progress_bar=False)
     own = tmp_path / LONG.run_id / LAST
     own.parent.mkdir()
@@ -63,7 +62,6 @@ def test_a_longer_run_starts_where_the_decay_of_a_shorter_one_began(
     tmp_path: Path, budget: str
 ) -> None:
     """Three decayed budgets of one trunk: each equals the run trained from the first step."""
-    torch.set_num_threads(1)
     sizes = (10, 16, 24) if budget == "steps" else (1300, 2000, 3000)
     either = {"steps": None, "target_tokens": None}
     runs = [with_budget(SHORT, **{**either, budget: size, "decay_share": 0.4}) for size in sizes]

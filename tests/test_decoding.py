@@ -49,7 +49,6 @@ class Trained:
 
     def __init__(self, runs: Path, spec: RunSpec) -> None:
         self.runs, self.spec, self.folder = runs, spec, runs / spec.run_id
-        torch.set_num_threads(1)
         self.done = execute(spec, self.folder, progress_bar=False)
 
     @property

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from small_runs import PAIRS, VARIED, adamw, sentences, t5
 
 from mnmt_repro.corpora.conlang import ConlangConfig
@@ -95,7 +94,6 @@ def test_scores_by_domain_equal_a_count_by_hand() -> None:
 
 def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
     spec = tiny_spec()
-    torch.set_num_threads(1)
     done = execute(spec, tmp_path, progress_bar=False)
     schema.check_run({"schema": schema.SCHEMA, **done}, "a run")
     assert json.loads(json.dumps(done)) == done  # as the store will read it

@@ -9,13 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from public_tables import (
-    select_by_size,
-    select_pile,
-    select_seeds,
-    select_slimpajama,
-    select_translation,
-)
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, fit_per_weight_laws
@@ -30,7 +23,6 @@ from mnmt_repro.papers.effects.public_losses import (
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "data" / "external"
-ORIGINALS = ROOT.parent / "shared" / "external"
 
 
 def test_the_files_are_those_that_the_readme_names() -> None:
@@ -41,25 +33,6 @@ def test_the_files_are_those_that_the_readme_names() -> None:
     }
     for digest, name in named.items():
         assert hashlib.sha256((FOLDER / name).read_bytes()).hexdigest() == digest, name
-
-
-@pytest.mark.parametrize(
-    ("original", "select", "ours"),
-    [
-        ("slimpajama_mixtures.csv", select_slimpajama, "slimpajama.csv"),
-        ("pile_mixtures.csv", select_pile, "pile.csv"),
-        ("nmt_size_and_data.csv", select_translation, "translation.csv"),
-        ("pile_step20000.csv", select_by_size, "pile_by_size.csv"),
-        ("redpajama_mixtures.csv", select_by_size, "redpajama_by_size.csv"),
-        ("translation_mixtures.csv", lambda raw: raw, "translation_mixtures.csv"),
-        ("nmt_low_resource.csv", select_seeds, "translation_seeds.csv"),
-    ],
-)
-def test_our_tables_are_a_selection_of_the_originals(original: str, select, ours: str) -> None:
-    if not (ORIGINALS / original).exists():
-        pytest.skip(f"{original}: the original table is not here")
-    found = select(pd.read_csv(ORIGINALS / original))
-    assert found.to_csv(index=False) == (FOLDER / ours).read_text()
 
 
 def test_a_joint_law_groups_by_mixture_where_the_weight_does_not_tell_them_apart() -> None:

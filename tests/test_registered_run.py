@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from small_runs import adamw
 from small_text import small_bitext
 from test_selected_corpus import card_of
@@ -88,7 +87,6 @@ def test_what_is_read(spec: RunSpec) -> None:
 
 
 def test_what_is_stored(spec: RunSpec, tmp_path: Path) -> None:
-    torch.set_num_threads(1)
     done = execute(spec, tmp_path / "run", progress_bar=False)
     schema.check_run({"schema": schema.SCHEMA, **done}, "a run")
     run = done["run"]

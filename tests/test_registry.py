@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-from corpus_cards import cards_from_inventory, small_card
+from corpus_cards import small_card
 
 from mnmt_repro.corpora import registry
 from mnmt_repro.corpora.registry import (
@@ -41,12 +40,6 @@ def no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- cards --------------------------------------------------------------------------------------
-
-
-def test_committed_cards_are_those_of_the_inventory(corpora_dir: Path) -> None:
-    inventory = json.loads((corpora_dir / "corpora.json").read_text(encoding="utf-8"))
-    committed = json.loads(registry.CARDS_FILE.read_text(encoding="utf-8"))
-    assert committed == cards_from_inventory(inventory)
 
 
 @pytest.mark.parametrize("pair", ["eng", "eng-deu-fra", "eng-", "-deu", "eng-eng", "eng deu", ""])

@@ -27,14 +27,6 @@ from mnmt_repro.training.loop import Step, TrainingData, train
 ONE = Mixture.of({"src-aaa": 1.0})
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def run(folder: Path, config: TrainingConfig, data=None, mixture=EVEN, model=None, **options):
     return train(
         model or t5(), config, data or small_data(), mixture, folder,

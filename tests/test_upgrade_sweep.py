@@ -76,13 +76,10 @@ CHILD = child_of(PARENT)
 
 @pytest.fixture(autouse=True, scope="module")
 def quick():
-    """One thread, and few test sentences."""
+    """Few test sentences."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(data_module, "CONLANG_TEST_SENTENCES", 50)
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
         yield
-        torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
