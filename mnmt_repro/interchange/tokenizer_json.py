@@ -52,7 +52,9 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
             "vocab": [[text, scores[text]] for text in ids],
             "byte_fallback": bytewise,
         }
-    end = {"SpecialToken": {"id": SPECIAL[EOS], "type_id": 0}}
+    one, other = ({"Sequence": {"id": text, "type_id": 0}} for text in "AB")
+    name = SPECIAL[EOS]
+    end = {"SpecialToken": {"id": name, "type_id": 0}}
     added = (kind.CONTROL, kind.UNKNOWN, kind.USER_DEFINED)
     return {
         "version": "1.0",
@@ -62,10 +64,7 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
             {
                 "id": row,
                 "content": p.piece,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
+                **dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False),
                 "special": p.type != kind.USER_DEFINED or p.piece.startswith("<2"),
             }
             for row, p in by_row
@@ -80,19 +79,9 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
         },
         "post_processor": {
             "type": "TemplateProcessing",
-            "single": [{"Sequence": {"id": "A", "type_id": 0}}, end],
-            "pair": [
-                {"Sequence": {"id": "A", "type_id": 0}},
-                {"Sequence": {"id": "B", "type_id": 0}},
-                end,
-            ],
-            "special_tokens": {
-                SPECIAL[EOS]: {
-                    "id": SPECIAL[EOS],
-                    "ids": [int(rows[EOS])],
-                    "tokens": [SPECIAL[EOS]],
-                }
-            },
+            "single": [one, end],
+            "pair": [one, other, end],
+            "special_tokens": {name: {"id": name, "ids": [int(rows[EOS])], "tokens": [name]}},
         },
         "decoder": {
             "type": "Sequence",
