@@ -129,7 +129,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     elif claim.startswith("A"):
         why = "the models were trained in one way only, and another way may change the result"
     elif seeds < 2:
-        why = "all runs start from one old model, and another one may give another result"
+        why = "each upgrade starts from one old model, and another may give another result"
     else:
         word = "Low" if seeds < 6 else "Medium"
         few = " are few" if seeds < 6 else " agree"
