@@ -101,7 +101,7 @@ def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFram
     assert "4.0 times (3.5 to 4.5)" in text and "4 seeds" in text
     assert "How sure" in text and text.count('data-verdict="reproduced"') == 2
     assert "Too small.\n" in text
-    assert '"the paper says">x (x)</td>' in text and "weight: 4.0 times (3.5 to 4.5)</td>" in text
+    assert '"the paper says">x (x)</td>' in text and text.count("; limit: at least 3 times") == 2
     answer = opening.says(stored, "Z1", {"reproduced": "It is {value}."}).data
     assert ">It is 4.0 times.<" in answer  # with as many digits as below
     also = opening.also_says(stored, "Z1")

@@ -113,7 +113,7 @@ def three_lines(
         where += f", models of {row['sizes']} parameters"
     if pd.notna(row["value"]):
         where += f", {counted(int(row['seeds']), 'seed')}"
-    ours = f"{effect_of(row)} ({where})."
+    ours = f"{_ours(row)} ({where})."
     if "declared runs" in row["why"]:
         ours += " The charts show earlier runs, which are shorter."
     lines = {
@@ -123,13 +123,18 @@ def three_lines(
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = [
-        (badge(stored, name), typeset(_claimed(name)), effect_of(headline(stored, name)))
+        (badge(stored, name), typeset(_claimed(name)), _ours(headline(stored, name)))
         for name in others
     ]
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
+
+
+def _ours(row: pd.Series) -> str:
+    """Our effect, and the limit by which it is judged."""
+    return f"{effect_of(row)}; limit: {limit_written(row['measure'], claims_by_id()[row['claim']])}"
 
 
 def _claimed(claim: str) -> str:
