@@ -146,6 +146,16 @@
     document.documentElement.dataset.mnmtCharts = "followed"; // for tests
   }
 
+  // A link to a chart or table opens the folds and the tab that hide it.
+  function reveal() {
+    const target = document.getElementById(location.hash.slice(1));
+    for (let at = target; at; at = at.parentElement) {
+      if (at.matches("details")) at.open = true;
+      if (at.matches(".sd-tab-content")) at.previousElementSibling.click();
+    }
+    target?.scrollIntoView();
+  }
+
   // The number that a cell shows, or the first of an interval, its separators, percent sign and mark
   // aside; else NaN.
   const number = (text) => {
@@ -182,5 +192,7 @@
   // page without that list it would fail.
   if (document.querySelector(".bd-sidebar-secondary"))
     document.querySelectorAll(".mnmt-figure").forEach((each) => each.classList.add("full-width"));
+  addEventListener("hashchange", reveal);
+  reveal();
   drawAll().catch((error) => console.error(error));
 })();
