@@ -29,9 +29,9 @@ _LEAST = 1e-12  # effective weight: none at all would cost an infinite loss
 class MixtureLaw(Law):
     """``loss = (l_inf + beta * n**-alpha) * q**-gamma`` of the effective weight q.
 
-    ``q = p + sum of t[other] * p[other]``: a sentence of another pair is worth ``t[other] >= 0``
-    sentences of the own. The irreducible loss is that of the pair alone. At a single size the law
-    is ``beta * q**-gamma``.
+    ``q = p + sum of t[other] * p[other]``: text of another pair is worth ``t[other] >= 0`` times as
+    much of the own. The irreducible loss is that of the pair alone. At a single size the law is
+    ``beta * q**-gamma``.
 
     Searched as theta = (log beta', gamma, t..., alpha, l_inf), with sizes divided by their
     geometric mean.
@@ -240,7 +240,9 @@ def fit_mixture_law(
 
 
 def transfers(fits: Mapping[str, LawFit[MixtureLaw]], *, draws: int = 1_000) -> pd.DataFrame:
-    """What a sentence of each other pair is worth to each pair, in sentences of its own.
+    """What text of each other pair is worth to each pair: how many times as much of its own.
+
+    Text is counted as the weights count it: in sentences for our runs, in tokens for domains.
 
     Returns
     -------
