@@ -52,8 +52,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
         "seeds": f"{row['seeds']:.0f}" if known else "",
         "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
-        "changes": f"after-seeing-data.html#{_changes(claim.id)}"
-        * (linked and row["post_hoc"] == "yes"),
+        "changes": f"after-seeing-data.html#{_changes(claim.id)}" * linked,
         "why": row["why"],
         "robust": row["robust"],
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
