@@ -43,8 +43,7 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
     DataFrame
         A row for each claim whose effect has an interval: ``claim, title``, ``effect`` (its name),
         ``group`` (paper and kind of text), ``verdict``, ``ours`` (the effect in its own unit, and
-        the limit),
-        ``value, low, high`` (positive on the claim's side of its limit) and ``page``.
+        the limit), ``value, low, high`` (positive on the claim's side of its limit) and ``page``.
     """
     for name, row in headlines(stored).iterrows():
         claim = claims_by_id()[str(name)]

@@ -257,8 +257,7 @@ def command_cell(page: Path, parameters: Mapping[str, Any]) -> NotebookNode:
     options = [f"-p {shlex.quote(f'{name}={_yaml(value)}')}" for name, value in parameters.items()]
     name = page.with_suffix("").as_posix().removeprefix("book/")
     command = " \\\n  ".join([f".venv/bin/mnmt-repro book --only {name}", *options])
-    text = "**Run this page with other parameters.** Change a value. "
-    text += "The last line says where the page is."
+    text = "**Run this page with other parameters.** Its last line says where the new page is."
     return nbformat.v4.new_markdown_cell(f"---\n\n{text}\n\n```sh\n{command}\n```", id="command")
 
 
