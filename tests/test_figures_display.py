@@ -53,6 +53,8 @@ def test_a_run_counts_once_in_the_provenance() -> None:
     listed = json.loads(base64.b64decode(carried[1]))
     assert listed["runs"] == ["r1", "r2"] and listed["configurations"] == ["c1", "c2"]
     assert listed["commits"] == ["0123456789abcdef"] and "r1" not in figure.to_html()
+    named = show(CHART, name="a", alt="falls", data=FRAME, provenance="See data/README.md, too.")
+    assert 'download="data-README.md"' in named.to_html() and ", too.<" in named.to_html()
 
 
 def test_a_figure_carries_a_page_and_a_terminal_version() -> None:

@@ -27,9 +27,11 @@ from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.provenance import Provenance, counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import vega_lite_version
+from mnmt_repro.repository import ROOT
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MARKED = re.compile(r"–|[+-]?[\d.,]+(\*|\(\*\))?")  # a number as tables mark significance
+_FILE = re.compile(r"\b(data/[\w/-]+\.[a-z]+)\b")  # of the repository, which a source names
 _LONG = re.compile(r"\d+\.\d{3,}")  # a coordinate of an SVG; hundredths of a pixel are enough
 _PROSE = 60  # characters from which a cell of a table is read as a sentence
 _NAME_LENGTH = 9  # up to which one with a hyphen is read as a name
@@ -69,7 +71,9 @@ class _Display(ABC):
 
     def to_html(self) -> str:
         """Write the whole display as HTML that fetches nothing and runs no script of its own."""
-        about = {"source": str(self.provenance), "runs": "", "counted": ""}
+        pieces = enumerate(_FILE.split(str(self.provenance)))  # each second one is a file
+        source = [(text, (ROOT / text).read_text("utf-8") if i % 2 else "") for i, text in pieces]
+        about: dict[str, Any] = {"source": source, "runs": "", "counted": ""}
         if isinstance(self.provenance, Provenance):
             about["runs"] = json.dumps(self.provenance.details(), indent=1)
             about["counted"] = counted(len(self.provenance.values["run_id"]), "run")
