@@ -12,7 +12,8 @@ from stored_claims import NAN, declared_claims, made_verdict, stored_table
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.claim_list import change_list, claim_list
-from mnmt_repro.papers.charts.forest import claim_figure, of_claims
+from mnmt_repro.papers.charts.forest import claim_figure
+from mnmt_repro.papers.charts.opening import also_says
 from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
 from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure
 from mnmt_repro.papers.claims.report import claim_measures
@@ -59,6 +60,13 @@ def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
         CLAIMS["A11"], headline=effect, half=effect, text_matched=effect, beside=(1.0, 0.9, 1.1)
     )
     assert how_sure(stored_table(tmp_path, alone), "A11").startswith("**Medium**: robust")
+    found = made_verdict(CLAIMS["A14"], headline=(0.04, 0.03, 0.05), half=(0.06,))
+    assert "matched text; with half of the text the effect is 6 %" in how_sure(
+        stored_table(tmp_path, found), "A14"
+    )
+    found = made_verdict(CLAIMS["A3"], **{"sensitivity 1": (-0.2, -0.3, -0.1)})
+    also = also_says(stored_table(tmp_path, found), "A3").replace("\u00a0", " ")
+    assert "Earlier runs, not judged" in also and also.endswith("−20 % (−30 to −10 %).")
 
 
 def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> None:
@@ -109,8 +117,6 @@ def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) ->
     assert claim_measures(stored, "B1").empty and claim_measures(stored, "A11", "none").empty
     with pytest.raises(InputError, match="no claim Z9"):
         claim_measures(stored, "Z9")
-    rows = of_claims(stored, {"A11": "small weights", "B3": "closed"})
-    assert set(rows["group"]) == {"small weights", "closed"}
     drawn = claim_figure(stored, "A11", "capacity", "f over p", "It is larger.")
     assert drawn.name == "capacity-a11" and drawn.svg.startswith("<svg")
 

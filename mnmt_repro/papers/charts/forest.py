@@ -153,31 +153,6 @@ def _panel(
     return alt.layer(*layers).properties(height=len(labels) * (ROW + LINE * max(len(slots), 1)))
 
 
-def of_claims(stored: pd.DataFrame, groups: Mapping[str, str], measure: str = "") -> pd.DataFrame:
-    """The measure behind the verdicts of some claims, a row a setting and pair, for `forest`.
-
-    Parameters
-    ----------
-    stored
-        From `claims.read_stored`.
-    groups
-        Claim to the title of its panel.
-    measure
-        Which one; by default that of each claim's effect.
-    """
-    measures = [
-        claim_measures(stored, claim, measure).assign(group=group, series="our runs")
-        for claim, group in groups.items()
-    ]
-    columns = ["label", "group", "series", "value", "low", "high"]
-    return _labelled(pd.concat(measures, ignore_index=True))[columns]
-
-
-def _labelled(table: pd.DataFrame) -> pd.DataFrame:
-    rows = table[["setting", "pair"]].itertuples(index=False)
-    return table.assign(label=[setting_label(*row) for row in rows])
-
-
 _PANELS = {
     "settled": "the paper's text per parameter",
     "steady": "with a final decay",
@@ -215,9 +190,10 @@ def claim_figure(
     order = {name: place for place, name in enumerate(_PANELS.values())}
     table = table.assign(group=table["tier"].map(_PANELS).fillna(_PANELS[""]))
     table = table.sort_values("group", key=lambda name: name.map(order), kind="stable")
+    labels = [setting_label(*row) for row in table[["setting", "pair"]].itertuples(index=False)]
     axis = title if isinstance(title, str) else " ".join(title)
     return show(
-        forest(_labelled(table), title, **options),
+        forest(table.assign(label=labels), title, **options),
         name=f"{measure.replace('_', '-')}-{claim.lower()}",
         alt=f"{axis}: a row for each setting and pair.",
         data=table,

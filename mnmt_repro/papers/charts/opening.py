@@ -13,7 +13,7 @@ from IPython.display import Markdown
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import typeset
-from mnmt_repro.papers.charts.measures import limit_written, measured
+from mnmt_repro.papers.charts.measures import limit_written, measured, named
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
@@ -80,9 +80,10 @@ def also_says(stored: pd.DataFrame, claim: str) -> str:
     """
     row, title = headline(stored, claim), claims_by_id()[claim].title
     title = title if title[1:2].isupper() else title[0].lower() + title[1:]
-    judged = f"Our {effect_of(row)}, {row['verdict']}"
-    ours = "Not judged" if pd.isna(row["value"]) else judged
-    return f"The paper: {title}. {ours} ({claim})."
+    effect = effect_of(row)
+    judged = f"Our {effect}, {row['verdict']}"
+    ours = effect[0].upper() + effect[1:] if pd.isna(row["value"]) else judged
+    return f"The paper: {title}. {ours} ({claim}).{_earlier(stored, row)}"
 
 
 def three_lines(
@@ -115,7 +116,7 @@ def three_lines(
         where += f", {counted(int(row['seeds']), 'seed')}"
     ours = f"{_ours(row)} ({where})."
     if "declared runs" in row["why"]:
-        ours += " The charts show earlier runs, which are shorter."
+        ours += f" The charts show earlier runs, which are shorter.{_earlier(stored, row)}"
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
@@ -123,8 +124,9 @@ def three_lines(
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = [
-        (badge(stored, name), typeset(_claimed(name)), _ours(headline(stored, name)))
+        (badge(stored, name), typeset(_claimed(name)), f"{_ours(of)}.{_earlier(stored, of)}")
         for name in others
+        for of in [headline(stored, name)]
     ]
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
@@ -135,6 +137,17 @@ def three_lines(
 def _ours(row: pd.Series) -> str:
     """Our effect, and the limit by which it is judged."""
     return f"{effect_of(row)}; limit: {limit_written(row['measure'], claims_by_id()[row['claim']])}"
+
+
+def _earlier(stored: pd.DataFrame, row: pd.Series) -> str:
+    """An effect of Paper A in runs that judge nothing, where the runs that do are not trained."""
+    claim, measure = row["claim"], row["measure"]
+    rows = stored.query("claim == @claim and measure == @measure and low == low")
+    rows = rows[rows["role"].str.startswith("sensitivity")]
+    if pd.notna(row["value"]) or rows.empty or claim[0] != "A":
+        return ""
+    number = f"{named(measure, claim)}: {measured(measure, rows.iloc[0], claim)}"
+    return typeset(f" Earlier runs, not judged ({plain(rows.iloc[0]['setting'])}), {number}.")
 
 
 def _claimed(claim: str) -> str:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import Badge, typeset
-from mnmt_repro.papers.charts.measures import measured, named
+from mnmt_repro.papers.charts.measures import measured, named, written
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.claims.report import STORED, headlines
@@ -53,7 +53,8 @@ def effect_of(row: pd.Series) -> str:
     """The effect behind a stored verdict with its interval, or why there is none."""
     if pd.isna(row["value"]):
         yet = " yet" * (row["verdict"] == "undecided")
-        return f"not judged{yet}: {row['why'] or 'no rows yet'}"
+        why = row["why"].partition(". ")[0].replace("with enough text", "too little text")
+        return f"not judged{yet}: {why or 'no rows yet'}"
     numbers = measured(row["measure"], row, row["claim"])
     return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
 
@@ -118,16 +119,16 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
     word, seeds = "Low", int(row["seeds"])
     if pd.isna(row["value"]):
-        return "**Low**: there is no verdict yet."
+        return f"**Low**: {_missing(row['why']) if claim[0] == 'A' else 'there is no verdict yet'}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
         why = "robust: text-matched training agrees, and half of the text changes little"
     elif row["robust"] == "no":
         why = "not robust: text-matched training or half of the text gives another result"
+    elif claim.startswith("A"):
+        why = f"needs {_lacking(stored, row)}"
     elif row["why"]:
         why = row["why"]
-    elif claim.startswith("A"):
-        why = "the models were trained in one way only, and another way may change the result"
     elif seeds < 2:
         why = "each upgrade starts from one old model, and another may give another result"
     else:
@@ -135,3 +136,28 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         few = " are few" if seeds < 6 else " agree"
         why = f"each seed starts from another old model, and {seeds} old models{few}"
     return f"**{word}**: {why} ({counted(seeds, 'seed')}, {row['kind']})."
+
+
+def _missing(why: str) -> str:
+    """What a claim without a verdict lacks, from the reason that is stored.
+
+    >>> _missing("32 of 52 declared runs are stored")
+    'needs all of its runs: 32 of 52 are stored'
+    >>> _missing("with enough text: 3 of 8 weights have 8 sizes (49 cells)")
+    'needs more text: 3 of 8 weights have 8 sizes'
+    """
+    if "declared runs" in why:
+        return f"needs all of its runs: {why.replace(' declared runs', '')}"
+    return why.partition(" (")[0].partition(". ")[0].replace("with enough", "needs more")
+
+
+def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
+    """What would raise a verdict on Paper A of which it is not known whether it is robust."""
+    claim = row["claim"]
+    half = stored[(stored["claim"] == claim) & (stored["role"] == "half") & stored["seeds"].notna()]
+    if claims_by_id()[claim].headline.tier == "mini":
+        return "runs that end with a decay and have more seeds; these stopped early"
+    if len(half):
+        value = written(row["measure"], half["value"].iloc[0], claim)
+        return f"runs with matched text; with half of the text the effect is {value}"
+    return "the same runs with matched text, and with half of the text"
