@@ -34,6 +34,14 @@ def label(grid: LossGrid, kind: str) -> str:
     return plain(f"Figure {number}: {models}" if number else models)
 
 
+def unjudged(grid: LossGrid) -> str:
+    """Why no verdict is about a grid, which is one of real text or without a decay."""
+    if grid.rows["tier"].eq("mini").any():
+        return " Not judged: these runs stopped early."
+    few = " Not judged: too few weights have enough text at five sizes."
+    return few * grid.cohort.startswith("webtech")
+
+
 def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool = True) -> Figure:
     """Losses of a grid with one law for all weights (Eq. 7), or a law for each weight (Eq. 6)."""
     curves = {"joint": scaling.joint_curves, "separate": scaling.per_weight_curves}[kind]
@@ -52,7 +60,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, kind)}. With {law}, R² is {r2:.3f} or more.",
+        caption=f"{label(grid, kind)}. With {law}, R² is {r2:.3f} or more.{unjudged(grid)}",
         folded=folded,
     )
 
@@ -97,7 +105,7 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         data=table,
         provenance=Provenance.of(grid.rows),
         caption="Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which "
-        f"only β moves ({label(grid, 'coefficients')}).{known}",
+        f"only β moves ({label(grid, 'coefficients')}).{known}{unjudged(grid)}",
         folded=folded,
     )
 

@@ -178,6 +178,16 @@ def own_tokens(cells: Cells) -> pd.Series:
     return cells["pair_target_tokens"] / cells["n_non_embedding"]
 
 
+def with_enough_text(rows: pd.DataFrame, *cohorts: str) -> pd.DataFrame:
+    """Rows without the cells of some cohorts that verdicts leave out: a decay, and little text.
+
+    Runs that stopped early all stay, since none of them is judged.
+    """
+    cell = [rows[name] for name in ("cohort", "mixture", "pair", "n_non_embedding", "test_set")]
+    judged = rows["tier"].isin(["steady", "settled"]) & rows["cohort"].isin(cohorts)
+    return rows[~(judged & (own_tokens(rows).groupby(cell).transform("mean") < 25))]
+
+
 def in_regime(cells: Cells, options: Mapping[str, Any], where: str) -> Cells:
     """Cells with `least_own_tokens` or more, where the options ask for it.
 
