@@ -178,6 +178,10 @@ def own_tokens(cells: Cells) -> pd.Series:
     return cells["pair_target_tokens"] / cells["n_non_embedding"]
 
 
+LEAST_OWN_TOKENS = 25
+"""Target tokens of the pair per parameter in the paper's poorest cell (1B parameters, p = 0.05)."""
+
+
 def with_enough_text(rows: pd.DataFrame, *cohorts: str) -> pd.DataFrame:
     """Rows without the cells of some cohorts that verdicts leave out: a decay, and little text.
 
@@ -185,7 +189,7 @@ def with_enough_text(rows: pd.DataFrame, *cohorts: str) -> pd.DataFrame:
     """
     cell = [rows[name] for name in ("cohort", "mixture", "pair", "n_non_embedding", "test_set")]
     judged = rows["tier"].isin(["steady", "settled"]) & rows["cohort"].isin(cohorts)
-    return rows[~(judged & (own_tokens(rows).groupby(cell).transform("mean") < 25))]
+    return rows[~(judged & (own_tokens(rows).groupby(cell).transform("mean") < LEAST_OWN_TOKENS))]
 
 
 def in_regime(cells: Cells, options: Mapping[str, Any], where: str) -> Cells:
