@@ -553,7 +553,7 @@ def test_a_table_that_cannot_be_read_is_told(content: str, words: str, capsys) -
     ("column", "value", "words"),
     [
         ("pair", "", "no pair is named: it is empty"),
-        ("p", "", "without a result): it is empty"),
+        ("p", "", "leave out the row): it is empty"),
         ("p", 10, "weights lie from 0 to 1 (divide per cents by 100): '10'"),
         ("n", "100,000", "write a decimal point, and nothing between thousands): '100,000'"),
         ("n", 0, "sizes must be above 0: '0'"),

@@ -43,6 +43,8 @@ def test_new_pieces_are_counted_without_those_that_are_known(old: Vocabulary) ->
     for index in range(len(old)):
         pieces = [each.processor.id_to_piece(index) for each in (old, made.vocabulary)]
         assert pieces[0] == pieces[1]
+    rare = [*NEW, "Ҙa", "aҘ"]  # so rare that SentencePiece would leave it out
+    assert extend_vocabulary(old, ["ces"], rare, 30).fit(rare)[1] == 0
     assert made.fit(NEW)[1] == 0 < extend_vocabulary(old, ["ces"], NEW, 0).fit(NEW)[1]
     few = extend_vocabulary(old, ["ces"], NEW, 30, min_count=100)
     assert len(few.occurrences) + few.rare == 30 and len(few.occurrences) < 30

@@ -23,6 +23,7 @@ from small_text import small_bitext, write_tsv
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.encoding import Tags, encode, frame, tag_ids
+from mnmt_repro.corpora.extending import extend_vocabulary
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import Vocabulary, VocabularyConfig, train_vocabulary
@@ -282,6 +283,21 @@ def test_an_export_takes_the_place_of_the_original(models, tmp_path: Path, famil
         seen[-1].append(slope.abs().sum().item())
     assert seen[0] == seen[1]
     assert any(seen[0][4])
+
+
+def test_an_m2m100_with_one_more_language_goes_to_transformers_and_back(
+    models, tmp_path: Path, capsys
+) -> None:
+    imported = models["m2m100"][2]
+    more = extend_vocabulary(imported.pieces.vocabulary, ["xho"], [], 0).vocabulary
+    model = Transformer(replace(imported.shape, vocab_size=len(more)), seed=1)
+    write_hf(tmp_path / "out", model, more, imported.pieces.tags)
+    assert "the code of af is __af__ there" in capsys.readouterr().err  # was `src_lang="af"`
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out", src_lang="__xho__")
+    assert len(tokenizer) == len(more)  # no piece without a row, such as <mask>
+    assert tokenizer("a")["input_ids"][0] == more.tag("xho")
+    tokenizer.save_pretrained(tmp_path / "out")
+    assert read_folder(tmp_path / "out").pieces.vocabulary.languages == more.languages
 
 
 @pytest.fixture(scope="module")

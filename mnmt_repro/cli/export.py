@@ -39,9 +39,7 @@ EXAMPLES = (
 
 def act(options: ExportOptions) -> int:
     """Write the folder, whole or not at all."""
-    from mnmt_repro.corpora.vocabulary import tag
     from mnmt_repro.interchange import write_ct2, write_hf
-    from mnmt_repro.interchange.writing import OWN, tokenizer_class
     from mnmt_repro.runs.trained import check_free, load_trained
 
     check_free(options.out)
@@ -66,10 +64,6 @@ def act(options: ExportOptions) -> int:
             "the decoder is deeper than the encoder, and `generate` of "
             "transformers 5.24 fails for such a T5"
         )
-    kind = tokenizer_class(trained.model.config, trained.vocabulary, trained.tags)
-    if options.to == "hf" and trained.tags != "none" and kind == OWN:
-        ours = tag(trained.vocabulary.languages[0])
-        note(f"tags of languages are written as ours, such as {ours}: see README.md there")
     how = {
         "hf": "transformers",
         "ct2": "CTranslate2 and for `mnmt-repro translate --engine ct2`",

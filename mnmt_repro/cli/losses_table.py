@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
 from mnmt_repro.cli.options import check_columns, read_table, write_table
-from mnmt_repro.errors import InputError, printable
+from mnmt_repro.errors import InputError, note, printable
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -84,6 +84,8 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
         table = check_new(path, trained, zip(rows["pair"], rows["test_set"], strict=True))
         both = pd.concat([table, new[list(_COLUMNS)].astype(str)])
         write_table(path, "--add-to", both)
+    if trained.any_pair:
+        note(f"{path}: the weights of another program's model are not known; write its p there")
 
 
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:

@@ -365,7 +365,7 @@ def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
     if frame[column][bad].str.contains(",").any():
         hint = " (write a decimal point, and nothing between thousands)"
     elif frame[column][bad].str.contains("^[+-]?(?:|n/?a|nan|inf|none|null)$", case=False).any():
-        hint = " (leave out runs without a result)"
+        hint = " (write one, or leave out the row)"
     refuse(bad, frame, column, path, f"not a number{hint}")
     return numbers
 

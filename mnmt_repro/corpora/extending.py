@@ -81,7 +81,7 @@ def extend_vocabulary(
         Most new pieces: those that the vocabulary has are not counted. Characters that it lacks
         come first.
     min_count
-        Pieces that occur less often in `lines` are left out.
+        Pieces that occur less often in `lines` are left out; a character counts wherever it is.
     keep
         Old text that is cut as before: pieces that would cut it otherwise are left out.
 
@@ -98,7 +98,9 @@ def extend_vocabulary(
     kind: Any = ModelProto.SentencePiece
     bpe = model.trainer_spec.model_type == model.trainer_spec.BPE
     known = {each.piece for each in model.pieces}
-    learnt = _learn(lines, pieces, known, "bpe" if bpe else "unigram") if pieces else {}
+    characters = Counter(chain.from_iterable(unicodedata.normalize("NFKC", each) for each in lines))
+    size = pieces + len(characters) + 4  # SentencePiece's own special pieces, and its space
+    learnt = _learn(lines, pieces, size, known, "bpe" if bpe else "unigram") if pieces else {}
     languages = sorted(set(languages))
     check_codes(languages, old.languages)
     # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
@@ -122,7 +124,7 @@ def extend_vocabulary(
         why = {
             text: "recutting" if at in changed else "rare"
             for at, (text, count) in enumerate(occurrences.items(), start=first)
-            if at in changed or (count < min_count and text not in parts)
+            if at in changed or (max(count, characters[text]) < min_count and text not in parts)
         }
         if not why:
             break
@@ -134,15 +136,14 @@ def extend_vocabulary(
 
 
 def _learn(
-    lines: Sequence[str], pieces: int, known: Collection[str], kind: str
+    lines: Sequence[str], pieces: int, size: int, known: Collection[str], kind: str
 ) -> dict[str, float]:
     """At most so many pieces that are not known, with their scores; characters come first."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    characters = set(chain.from_iterable(unicodedata.normalize("NFKC", line) for line in lines))
-    size = pieces + len(characters) + 4  # SentencePiece's own special pieces, and its space
+    settings: dict[str, Any] = dict(hard_vocab_limit=False, character_coverage=1.0)
     while True:
-        learnt = learn_pieces(lines, size, model_type=kind, hard_vocab_limit=False)
+        learnt = learn_pieces(lines, size, model_type=kind, **settings)
         model = ModelProto.FromString(learnt)
         normal = (each for each in model.pieces if each.type == each.NORMAL)
         new = {each.piece: each.score for each in normal if each.piece not in known}

@@ -126,9 +126,11 @@ class PickledFile:
             mapped = zipfile.is_zipfile(path)  # else of an old torch, and read whole
             self._tensors = torch.load(path, "cpu", weights_only=True, mmap=mapped)
             if not all(isinstance(each, Tensor) for each in self._tensors.values()):
-                raise TypeError("it holds something else than tensors")
+                raise TypeError
         except Exception as error:  # whatever is in such a file
-            why = (str(error).splitlines() or [type(error).__name__])[0]
+            why = "it is damaged, or holds something else than tensors"  # torch advises to run it
+            if isinstance(error, OSError):
+                why = error.strerror
             raise InputError(
                 f"cannot read the weights {path}: {why}; put a whole copy there"
             ) from error

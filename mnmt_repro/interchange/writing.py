@@ -25,7 +25,7 @@ from mnmt_repro.corpora.vocabulary import (
     tag,
     with_settings,
 )
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.folder import CONFIG, WEIGHTS_FILE, read_folder
 from mnmt_repro.interchange.pieces import (
     M2M100_LANGUAGES,
@@ -122,6 +122,8 @@ def write_hf(
     }
     if kind == "NllbTokenizer":
         settings["src_lang"] = "eng_Latn" if "eng_Latn" in codes else codes[0]
+        if "<mask>" not in _used(vocabulary):  # else its class adds a piece without a row
+            settings["mask_token"] = None
     with new_folder(out) as folder:
         where = torch.from_numpy(order)
         tensors = {
@@ -140,6 +142,9 @@ def write_hf(
         (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
         if not own_tags:
             _check_again(folder, model, vocabulary, tags)
+    other = kind in (OWN, "NllbTokenizer") and tags != "none" and not own_tags
+    if other and codes[0] != (code := vocabulary.languages[0]):
+        note(f"{out}: the code of {code} is {codes[0]} there, and others alike; see its README.md")
 
 
 OWN = "PreTrainedTokenizerFast"
