@@ -356,24 +356,23 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
             f"are {there}"
         )
     fits = {}
-    if options.mixture_column:
-        return fit_mixtures(frame, options)
+    of_mixtures = mixture_fitter(frame, options) if options.mixture_column else None
     for pair, rows in by_pair(frame).items():
         weights = rows["p"].nunique() if "p" in rows.columns else 1
         if law == "power" and weights > 1:
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
             )
-        several = "joint" if weights > 1 else "power"
+        several = "mixture" if of_mixtures else "joint" if weights > 1 else "power"
         own = several if law == "auto" else law
-        fitter = fitter_of(own, pair, options)
+        fitter = of_mixtures(pair) if of_mixtures else fitter_of(own, pair, options)
         with of_pair(pair):
             fits[pair] = own, fitter, fitter(rows)
     return fits
 
 
-def fit_mixtures(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fitter, Fit]]:
-    """As `fit_table`, each law from the weights of all pairs of the same mixture."""
+def mixture_fitter(frame: pd.DataFrame, options: FitOptions) -> Callable[[str], Fitter]:
+    """As `fitter_of`, each law from the weights of all pairs of the same mixture."""
     from mnmt_repro import laws
     from mnmt_repro.laws.mixture_law import SUMS_TO
 
@@ -391,17 +390,9 @@ def fit_mixtures(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[st
         )
     pairs, n, loss = list(map(str, weights)), options.n_column, options.loss_column
 
-    def fitter(pair: str) -> Fitter:
-        return lambda rows: laws.fit_mixture_law(
-            rows.join(weights, on=name), pair, pairs,
-            n=n, loss=loss, errors=options.errors, label=pair,
-        )  # fmt: skip
-
-    fits = {}
-    for pair, rows in by_pair(frame).items():
-        with of_pair(pair):
-            fits[pair] = "mixture", fitter(pair), fitter(pair)(rows)
-    return fits
+    return lambda pair: lambda rows: laws.fit_mixture_law(
+        rows.join(weights, on=name), pair, pairs, n=n, loss=loss, errors=options.errors, label=pair
+    )
 
 
 def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
@@ -477,12 +468,12 @@ def as_options(text: str) -> str:
 
 
 @contextlib.contextmanager
-def of_pair(pair: str) -> Iterator[None]:
-    """Name the pair in an `InputError` about its rows."""
+def of_pair(pair: str = "") -> Iterator[None]:
+    """Name the pair in an `InputError` about its rows, and arguments as options."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{pair}: {as_options(str(error))}") from error
+        raise InputError(f"{pair}: " * bool(pair) + as_options(str(error))) from error
 
 
 def _fractions(fit: Fit, asked: Asked) -> tuple[pd.DataFrame, str]:

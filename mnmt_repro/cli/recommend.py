@@ -15,6 +15,7 @@ from mnmt_repro.cli.fit import (
     fit_table,
     note_on_errors,
     notes_on_rows,
+    of_pair,
     read_losses,
 )
 from mnmt_repro.cli.options import (
@@ -125,7 +126,8 @@ def act(options: RecommendOptions) -> int:
         frame, FitOptions(**table, law="auto" if options.mixture_column else options.form)
     )
     laws = {pair: law for pair, (*_, law) in fits.items()}
-    best = recommend_weights(laws, options.n, preference)
+    with of_pair():
+        best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)
     # A run has a row for each of its pairs, and their weights add up to 1.
     runs = _next(best, options, float((frame["p"] * frame[options.n_column]).sum()))

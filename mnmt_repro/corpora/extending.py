@@ -81,7 +81,8 @@ def extend_vocabulary(
         Most new pieces: those that the vocabulary has are not counted. Characters that it lacks
         come first.
     min_count
-        Pieces that occur less often in `lines` are left out; a character counts wherever it is.
+        Pieces that occur less often in `lines` are left out; without byte fallback, a character
+        counts wherever it is.
     keep
         Old text that is cut as before: pieces that would cut it otherwise are left out.
 
@@ -100,7 +101,11 @@ def extend_vocabulary(
     known = {each.piece for each in model.pieces}
     characters = Counter(chain.from_iterable(unicodedata.normalize("NFKC", each) for each in lines))
     size = pieces + len(characters) + 4  # SentencePiece's own special pieces, and its space
-    learnt = _learn(lines, pieces, size, known, "bpe" if bpe else "unigram") if pieces else {}
+    how = {"model_type": "bpe" if bpe else "unigram", "character_coverage": 1.0}
+    if model.trainer_spec.byte_fallback:  # so that a rare character is not lost without a piece
+        characters.clear()
+        del how["character_coverage"]
+    learnt = _learn(lines, pieces, size, known, **how) if pieces else {}
     languages = sorted(set(languages))
     check_codes(languages, old.languages)
     # A merge of BPE comes after all old ones; the scores of unigram pieces are of one scale.
@@ -136,14 +141,13 @@ def extend_vocabulary(
 
 
 def _learn(
-    lines: Sequence[str], pieces: int, size: int, known: Collection[str], kind: str
+    lines: Sequence[str], pieces: int, size: int, known: Collection[str], **how: Any
 ) -> dict[str, float]:
     """At most so many pieces that are not known, with their scores; characters come first."""
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-    settings: dict[str, Any] = dict(hard_vocab_limit=False, character_coverage=1.0)
     while True:
-        learnt = learn_pieces(lines, size, model_type=kind, **settings)
+        learnt = learn_pieces(lines, size, hard_vocab_limit=False, **how)
         model = ModelProto.FromString(learnt)
         normal = (each for each in model.pieces if each.type == each.NORMAL)
         new = {each.piece: each.score for each in normal if each.piece not in known}

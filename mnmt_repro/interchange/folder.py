@@ -130,7 +130,7 @@ class PickledFile:
         except Exception as error:  # whatever is in such a file
             why = "it is damaged, or holds something else than tensors"  # torch advises to run it
             if isinstance(error, OSError):
-                why = error.strerror
+                why = str(error.strerror)
             raise InputError(
                 f"cannot read the weights {path}: {why}; put a whole copy there"
             ) from error
