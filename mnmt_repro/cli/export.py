@@ -61,17 +61,14 @@ def act(options: ExportOptions) -> int:
     shape = trained.model.config
     if options.to == "hf" and shape.decoder_layers > shape.encoder_layers:
         note(
-            "the decoder is deeper than the encoder, and `generate` of "
-            "transformers 5.24 fails for such a T5"
+            "the decoder is deeper than the encoder, and `generate` of transformers 5.24 fails for "
+            "such a T5"
         )
-    how = {
-        "hf": "transformers",
-        "ct2": "CTranslate2 and for `mnmt-repro translate --engine ct2`",
-    }
-    print(
-        f"{options.out}: {options.folder}, for {how[options.to]}; README.md there says how to "
-        "call it"
+    ct2 = "CTranslate2 and for `mnmt-repro translate --engine ct2`"
+    how = (
+        f"for {ct2 if options.to == 'ct2' else 'transformers'}; README.md there says how to call it"
     )
+    print(f"{options.out}: {options.folder}, {how}")
     return 0
 
 

@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -390,9 +391,13 @@ def mixture_fitter(frame: pd.DataFrame, options: FitOptions) -> Callable[[str], 
         )
     pairs, n, loss = list(map(str, weights)), options.n_column, options.loss_column
 
-    return lambda pair: lambda rows: laws.fit_mixture_law(
-        rows.join(weights, on=name), pair, pairs, n=n, loss=loss, errors=options.errors, label=pair
-    )
+    def fit(pair: str, rows: pd.DataFrame) -> Fit:
+        mixed = rows.join(weights, on=name)
+        return laws.fit_mixture_law(
+            mixed, pair, pairs, n=n, loss=loss, errors=options.errors, label=pair
+        )
+
+    return lambda pair: partial(fit, pair)
 
 
 def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:

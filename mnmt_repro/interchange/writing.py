@@ -109,10 +109,6 @@ def write_hf(
     settings: dict[str, Any] = {
         "tokenizer_class": kind,
         "model_input_names": ["input_ids", "attention_mask"],
-        **_OF_CLASS.get(kind, {}),
-        **(
-            {"additional_special_tokens": codes} if kind in ("NllbTokenizer", "T5Tokenizer") else {}
-        ),
         "pad_token": SPECIAL[PAD],
         "eos_token": SPECIAL[EOS],
         "unk_token": SPECIAL[UNK],
@@ -120,7 +116,13 @@ def write_hf(
         "model_max_length": 1024,
         "clean_up_tokenization_spaces": False,
     }
-    if kind == "NllbTokenizer":
+    if kind == "M2M100Tokenizer":
+        settings["language_codes"] = "m2m100"
+    elif kind != OWN:
+        settings["additional_special_tokens"] = codes
+    if kind == "T5Tokenizer":
+        settings["extra_ids"] = 0
+    elif kind == "NllbTokenizer":
         settings["src_lang"] = "eng_Latn" if "eng_Latn" in codes else codes[0]
         if "<mask>" not in _used(vocabulary):  # else its class adds a piece without a row
             settings["mask_token"] = None
@@ -148,10 +150,6 @@ def write_hf(
 
 
 OWN = "PreTrainedTokenizerFast"
-_OF_CLASS: dict[str, dict[str, Any]] = {
-    "T5Tokenizer": {"extra_ids": 0},
-    "M2M100Tokenizer": {"language_codes": "m2m100"},
-}
 
 
 def tokenizer_class(shape: ModelConfig, vocabulary: Vocabulary, tags: Tags) -> str:

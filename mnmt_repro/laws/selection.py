@@ -148,9 +148,7 @@ def _leave_out(
         if out.all():
             continue
         predict = _fit(table[~out], law, of | {"n": "n", "loss": "loss"})
-        table.loc[out, "predicted"] = predict(
-            table.loc[out, "p"].to_numpy(), table.loc[out, "n"].to_numpy()
-        )
+        table.loc[out, "predicted"] = predict(*table.loc[out, ["p", "n"]].to_numpy().T)
     table["error"] = table["predicted"] - table["loss"]
     table["extrapolated"] = table[column].isin([table[column].min(), table[column].max()])
     return table
@@ -160,8 +158,7 @@ def _fit(rows: pd.DataFrame, law: LawName, of: Reading) -> Predictor:
     if law in ("eq12", "eq13"):
         return fit_fraction(rows, form=law, **of).predict
     if law == "per_weight":
-        fits = fit_per_weight_laws(rows, **of)
-        predictors = {p: fit.predict for p, fit in fits.items()}
+        predictors = {p: fit.predict for p, fit in fit_per_weight_laws(rows, **of).items()}
     elif law == "joint":
         joint = fit_joint_law(rows, **of)
         predictors = {p: partial(joint.predict, p) for p in joint.law.p}

@@ -257,18 +257,13 @@ def load_run_data(
         valid = {pair: load_split(corpus, pair, "valid") for pair in pairs}
     else:
         train, valid = dict(text.train), dict(text.valid)
-    tests: dict[str, tuple[TestSet, ...]]
-    if corpus == OWN:
-        tests = {
-            pair: (TestSet.of("indomain", valid[pair], vocabulary, spec.tags),)
-            for pair in pairs
-            if len(valid.get(pair, ()))
-        }
-    else:
-        outside = OUT_OF_DOMAIN if text is None else ()
-        tests = {
-            pair: corpus_test_sets(corpus, pair, vocabulary, spec.tags, outside) for pair in pairs
-        }
+    tests: dict[str, tuple[TestSet, ...]] = {}
+    outside = OUT_OF_DOMAIN if text is None else ()
+    for pair in pairs:
+        if corpus != OWN:
+            tests[pair] = corpus_test_sets(corpus, pair, vocabulary, spec.tags, outside)
+        elif len(valid.get(pair, ())):
+            tests[pair] = (TestSet.of("indomain", valid[pair], vocabulary, spec.tags),)
     return _encoded(spec, vocabulary, train=train, valid=valid, tests=tests)
 
 
@@ -354,8 +349,7 @@ def corpus_test_sets(
     sets = [TestSet.of("indomain", inside, vocabulary, tags, shared)]
     for name in outside:
         if name in known_test_sets(pair):
-            text = load_test_set(name, pair)
-            test = TestSet.of(name, text, vocabulary, tags)
+            test = TestSet.of(name, load_test_set(name, pair), vocabulary, tags)
             sets.append(dataclasses.replace(test, domains=None))
     return tuple(sets)
 
