@@ -21,11 +21,10 @@ CHANGED: dict[str, dict[str, Any]] = {
     "paper-a/planner": {"cohort": "conlang-sim0", "tier": "mini"},  # refused
     "paper-a/translation-quality": {"metric": "bleu"},
     "paper-b/ablations": {"test_set": "indomain-3words"},
-    "paper-b/forgetting": {"model": "Mt25"},
     "paper-b/recipe": {"tier": "mini"},
     "paper-b/upgrade-against-scratch": {"cohort": "software25-full"},
 }
-ONE_TIER = {"paper-a/three-pairs"}  # whose only parameter is the tier, of which one is stored
+ONE_TIER = {"paper-a/three-pairs", "paper-b/forgetting"}  # whose only parameter is the tier
 
 
 def pages() -> dict[str, dict[str, Any]]:
