@@ -234,12 +234,12 @@ _NAMES = ("variant", "group", "pair", "grouping", "up-sampled")
 
 
 def gains_forest(
-    sides: pd.DataFrame, labels: pd.Series[str], series: pd.Series[str]
+    sides: pd.DataFrame, labels: pd.Series[str], series: pd.Series[str], title: str
 ) -> alt.ConcatChart:
-    """Draw both sides of `two_sides` next to each other, to the right where a variant is better."""
+    """Draw both sides of `two_sides` next to each other; the title names what is gained over."""
     return forest(
         sides.assign(label=labels, series=series, group=sides["side"]),
-        "right of zero is better",
+        title,
         marks={"": 0},
         columns=2,
     )

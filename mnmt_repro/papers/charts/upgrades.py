@@ -9,21 +9,19 @@ from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
 from mnmt_repro.papers.effects.upgrades import LAST_SHARES, MODEL_CHANGES
 
 
-def lead_chart(table: pd.DataFrame, title: str = "better than from scratch, %") -> alt.ConcatChart:
+def lead_chart(table: pd.DataFrame) -> alt.ConcatChart:
     """Leads with their intervals, a panel an upgraded model, a row a group of languages.
 
     Parameters
     ----------
     table
         With the columns `LEAD`; a diamond is what the paper prints.
-    title
-        Of the axis.
     """
     ours = table.assign(value=table["lead"], series="ours: lower loss")
     paper = table.assign(value=table["paper"], series=PRINTED_SERIES)
     rows = pd.concat([ours, paper.drop(columns=["low", "high"])])
     rows = rows.assign(label=rows["group"], group=rows["upgraded"].map(_titled))
-    return forest(rows, title, marks={"": 0})
+    return forest(rows, "gain over the model from scratch, %", marks={"": 0})
 
 
 def _titled(model: str) -> str:

@@ -241,18 +241,18 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
 
 
 _PARTS = (  # part, table, variant, directions: the gain of having the part, by `as_gains`
-    ("old weights (same size)", "table3", "Mt25, random init all", "all"),
-    ("old weights (wider)", "table3", "Mt25-wide, random init all", "all"),
-    ("old weights (deeper)", "table3", "Mt25-deep, random init all", "all"),
-    ("old embeddings", "table4", "Mt25, all embeddings random", "all"),
-    ("up-sampling × 5, on added languages", "table5", "alpha 5", "added"),
-    ("up-sampling × 5, on old languages", "table5", "alpha 5", "original"),
-    ("factor 0.5 for old weights, 1 for new ones", "table6", "old 0.5, new 1", "all"),
-    ("schedule that goes on", "schedule", "reset", "all"),
+    ("old weights, not random (same size)", "table3", "Mt25, random init all", "all"),
+    ("old weights, not random (wider)", "table3", "Mt25-wide, random init all", "all"),
+    ("old weights, not random (deeper)", "table3", "Mt25-deep, random init all", "all"),
+    ("old embeddings, not random", "table4", "Mt25, all embeddings random", "all"),
+    ("up-sampling × 5, not × 1, on added languages", "table5", "alpha 5", "added"),
+    ("up-sampling × 5, not × 1, on old languages", "table5", "alpha 5", "original"),
+    ("rate of old weights × 0.5, not × 1", "table6", "old 0.5, new 1", "all"),
+    ("schedule that goes on, not a new warm-up", "schedule", "reset", "all"),
     ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all"),
     ("copied new units, not random", "table4", "Mt25-wide, new units random", "all"),
     ("averaged new layers, not random", "table4", "Mt25-deep, new layers random", "all"),
-    ("noise on copies", "noise", "noise 0.01", "all"),
+    ("noise on copies, not none", "noise", "noise 0.01", "all"),
     ("slowing half of the old weights, not all", "table11", "f 1e-6, gamma 0.25", "all"),
 )
 
