@@ -87,7 +87,7 @@ def also_says(stored: pd.DataFrame, claim: str) -> str:
 
 
 def three_lines(
-    stored: pd.DataFrame, claim: str, *others: str, caution: str = "", drawn: str | None = None
+    stored: pd.DataFrame, claim: str, *others: str, drawn: str | None = None, **caution: str
 ) -> Markdown:
     """What the paper claims, what we measure, and how sure it is; then the page's other claims.
 
@@ -97,11 +97,11 @@ def three_lines(
         From `claims.read_stored`.
     claim, others
         The page's main claim, and further ones, a row each: the paper's sentence beside our effect.
-    caution
-        A sentence without which a verdict of the page would be misread.
     drawn
         The cohort that the page draws, empty for own runs. A sentence is added where the page's
         default cohort is another, since the verdicts are those of our runs.
+    **caution
+        Claim to sentences without which its verdict would be misread; they stand beside its badge.
 
     Raises
     ------
@@ -116,18 +116,20 @@ def three_lines(
         where += f", {counted(int(row['seeds']), 'seed')}"
     ours = f"{_ours(row)} ({where})."
     if "declared runs" in row["why"]:
+        ours = ours.replace(f": {row['why']}", "")  # which the last line says
         ours += f" The charts show earlier runs, which are shorter.{_earlier(stored, row)}"
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
-        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} {caution}",
+        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
     }
+    lines["How sure"] += " " + caution.get(claim, "")
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
-    rows = [
-        (badge(stored, name), typeset(_claimed(name)), f"{_ours(of)}.{_earlier(stored, of)}")
-        for name in others
-        for of in [headline(stored, name)]
-    ]
+    rows = []
+    for name in others:
+        of = headline(stored, name)
+        effect = f"{_ours(of)}.{_earlier(stored, of)}"
+        rows.append((badge(stored, name), typeset(_claimed(name)), effect, caution.get(name, "")))
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."

@@ -119,7 +119,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
     word, seeds = "Low", int(row["seeds"])
     if pd.isna(row["value"]):
-        return f"**Low**: {_missing(row['why']) if claim[0] == 'A' else 'there is no verdict yet'}."
+        return f"**Low**: {_missing(row['why']) if row['why'] else 'there is no verdict yet'}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
         why = "robust: text-matched training agrees, and half of the text changes little"
@@ -130,11 +130,11 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     elif row["why"]:
         why = row["why"]
     elif seeds < 2:
-        why = "each upgrade starts from one old model, and another may give another result"
+        why = "one old model stands behind it; six that agree would raise it"
     else:
         word = "Low" if seeds < 6 else "Medium"
-        few = " are few" if seeds < 6 else " agree"
-        why = f"each seed starts from another old model, and {seeds} old models{few}"
+        few = "are few; six that agree" if seeds < 6 else "agree; runs on generated text"
+        why = f"{seeds} old models {few} would raise it"
     return f"**{word}**: {why} ({counted(seeds, 'seed')}, {row['kind']})."
 
 
