@@ -100,6 +100,12 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
+@cache
+def defaults(kind: type) -> dict[str, Any]:
+    """The fields of a dataclass in their order, each with its default (`MISSING` without one)."""
+    return {each.name: each.default for each in dataclasses.fields(kind)}
+
+
 _CHECKED: set[Any] = set()
 """What was checked before: the thousands of runs of a grid share a few configurations."""
 

@@ -31,7 +31,7 @@ def test_rows_of_more_seeds_are_read_with_their_cohort(
         "rows": [{"pair": pair, "p": p, "cross_entropy": 3.0} for pair, p in run.mixture.items],
         "curve": [],
     }  # fmt: skip
-    monkeypatch.setattr(frames, "load_runs", lambda root=None: [content])
+    monkeypatch.setattr(frames, "each_run", lambda root=None: [content])
     read = results.load(root=tmp_path, cohort="webtech-en-dezh")
     assert list(read["seed"]) == [2, 2]
     assert len(results.load(root=tmp_path, cohort="webtech-en-dezh-seeds")) == 2

@@ -259,7 +259,7 @@ def test_an_unchanged_store_is_read_from_the_cache(
     cached: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = results.load(root=cached), results.load_curves(root=cached)
-    monkeypatch.setattr(frames, "load_runs", lambda root: pytest.fail("read again"))
+    monkeypatch.setattr(frames, "each_run", lambda root: pytest.fail("read again"))
     pd.testing.assert_frame_equal(results.load(root=cached), loaded[0])
     pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
 

@@ -12,7 +12,7 @@ Neither file is ever replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,15 @@ def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     return [_read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
 
 
-def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any]]) -> None:
-    """Put the scores of translations into the rows of the runs that were translated with.
+def joined(
+    runs: Iterable[dict[str, Any]], decodings: Iterable[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Runs whose rows have the scores of the translations that were made with them.
 
     Parameters
     ----------
     runs
-        From `results.load_runs`; their rows gain metrics, signatures, `decoded_sentences` and
+        From `results.each_run`; their rows gain metrics, signatures, `decoded_sentences` and
         `decoding`, where there are any. Decodings of runs that are not among them are left out.
 
     Raises
@@ -92,27 +94,33 @@ def join(runs: Iterable[Mapping[str, Any]], decodings: Iterable[Mapping[str, Any
     InputError
         When a decoded row is none of its run's, or holds a metric that the run's row has too.
     """
-    known = {run["run"]["run_id"]: run["rows"] for run in runs}
+    scores: dict[str, list[Mapping[str, Any]]] = {}
     for content in decodings:
-        about = content["decoding"]
-        if about["run_id"] not in known:
-            continue
-        rows = {(r["pair"], r["test_set"], r["domain"]): r for r in known[about["run_id"]]}
-        for scored in content["rows"]:
-            key = (scored["pair"], scored["test_set"], scored["domain"])
-            if key not in rows:
-                raise InputError(
-                    f"run {about['run_id']}: its translations are scored on {', '.join(key)}, "
-                    "which the run has no row of"
-                )
-            signatures = about["signatures"][key[0].partition("-")[2]]
-            for metric in (name for name in STORED_METRICS if name in scored):
-                if metric in rows[key]:
-                    raise InputError(f"run {about['run_id']}: {metric} of {', '.join(key)} twice")
-                rows[key][metric] = scored[metric]
-                rows[key][f"{metric}_signature"] = signatures[metric]
-            rows[key]["decoded_sentences"] = scored["sentences"]
-            rows[key]["decoding"] = in_words(about["settings"])
+        scores.setdefault(content["decoding"]["run_id"], []).append(content)
+    for run in runs:
+        for content in scores.get(run["run"]["run_id"], ()):
+            _join(run, content)
+        yield run
+
+
+def _join(run: Mapping[str, Any], content: Mapping[str, Any]) -> None:
+    about = content["decoding"]
+    rows = {(r["pair"], r["test_set"], r["domain"]): r for r in run["rows"]}
+    for scored in content["rows"]:
+        key = (scored["pair"], scored["test_set"], scored["domain"])
+        if key not in rows:
+            raise InputError(
+                f"run {about['run_id']}: its translations are scored on {', '.join(key)}, "
+                "which the run has no row of"
+            )
+        signatures = about["signatures"][key[0].partition("-")[2]]
+        for metric in (name for name in STORED_METRICS if name in scored):
+            if metric in rows[key]:
+                raise InputError(f"run {about['run_id']}: {metric} of {', '.join(key)} twice")
+            rows[key][metric] = scored[metric]
+            rows[key][f"{metric}_signature"] = signatures[metric]
+        rows[key]["decoded_sentences"] = scored["sentences"]
+        rows[key]["decoding"] = in_words(about["settings"])
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from mnmt_repro.results.schema import (
     ROW_FIELDS,
     RUN_FIELDS,
 )
-from mnmt_repro.results.store import load_runs
+from mnmt_repro.results.store import each_run
 
 _SMALL = 100
 """Files of a store that is read as fast as a frame of it would be found in the cache."""
@@ -58,8 +58,7 @@ def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     """
 
     def read() -> pd.DataFrame:
-        runs = load_runs(root)
-        decodings.join(runs, decodings.load_decodings(root))
+        runs = decodings.joined(each_run(root), decodings.load_decodings(root))
         columns = [*ROW_FIELDS, *DECODED_FIELDS, *DECODING_COLUMNS]
         return _frame("rows", columns, runs)
 
@@ -75,7 +74,7 @@ def load_curves(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     """
 
     def read() -> pd.DataFrame:
-        return _frame("curve", [*CURVE_FIELDS, "p"], load_runs(root))
+        return _frame("curve", [*CURVE_FIELDS, "p"], each_run(root))
 
     return _where(_kept("curve", root, read), filters)
 
@@ -133,13 +132,8 @@ def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
     return frame.reset_index(drop=True)
 
 
-def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    membership: dict[str, Collection[str]] = {}
-    places: dict[tuple[str, str], tuple[str, float]] = {}
-    if catalogue := find_cohorts_module("catalogue"):
-        for tier in {content["run"]["tier"] for content in runs}:
-            membership |= catalogue.membership(tier)
-            places |= catalogue.places(tier)
+def _frame(part: str, columns: Iterable[str], runs: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    catalogue = find_cohorts_module("catalogue")
     run_columns = {
         (f"run_{name}" if part == "curve" and name in CURVE_FIELDS else name): name
         for name in RUN_FIELDS
@@ -155,6 +149,8 @@ def _frame(part: str, columns: Iterable[str], runs: Sequence[Mapping[str, Any]])
         rows = [{"p": weights.get(row["pair"], 0.0), **row} for row in content[part]]
         text = ",".join(f"{pair}:{p:g}" for pair, p in sorted(mixture.items()))
         about = [text if n == "mixture" else run[n] for n in run_columns.values()]
+        membership = catalogue.membership(run["tier"]) if catalogue else {}
+        places = catalogue.places(run["tier"]) if catalogue else {}
         for cohort in sorted(membership.get(run["config_hash"], ())) or [""]:
             place = places.get((run["config_hash"], cohort), ("", math.nan))
             at += [len(shared)] * len(rows)

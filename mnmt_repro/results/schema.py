@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
@@ -97,12 +98,10 @@ CURVE_FIELDS: dict[str, Any] = {
 
 def _distinct(rows: list[dict[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
     """Refuse a row that has the keys of an earlier one."""
-    seen = set()
-    for i, row in enumerate(rows):
-        identity = tuple(row[name] for name in keys)
-        if identity in seen:
-            raise ValueError(f"[{i}] repeats {', '.join(filter(None, identity))}")
-        seen.add(identity)
+    identities = list(map(itemgetter(*keys), rows))
+    if len(set(identities)) < len(rows):
+        i, row = next((i, x) for i, x in enumerate(identities) if x in identities[:i])
+        raise ValueError(f"[{i}] repeats {', '.join(filter(None, row))}")
     return rows
 
 

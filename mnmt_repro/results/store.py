@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,11 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     return read_checked(Path(path), check_run, name_of, parse_run)
 
 
+def each_run(root: Root = None) -> Iterator[dict[str, Any]]:
+    """Stored runs in order of path, each read when it is asked for: all at once fill the memory."""
+    return map(read_run, sorted(results_root(root).glob("*/*.json")))
+
+
 def load_runs(root: Root = None) -> list[dict[str, Any]]:
     """All stored runs in order of path, each as its file holds it (`config` included)."""
-    folder = results_root(root)
-    return [read_run(path) for path in sorted(folder.glob("*/*.json"))]
+    return list(each_run(root))

@@ -18,6 +18,7 @@ from mnmt_repro.corpora.vocabulary import VocabularyConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.code_version import code_version
 from mnmt_repro.training.config import BUDGET, TrainingConfig
+from mnmt_repro.typed_config import defaults
 from mnmt_repro.upgrading.config import UpgradeConfig
 
 OWN = "own"
@@ -35,7 +36,7 @@ def digest(value: Any, length: int = 16) -> str:
 
 def _as_dict(config: ModelConfig | VocabularyConfig | ConlangConfig) -> dict[str, Any]:
     """As `asdict`, whose copies take most of the time that thousands of hashes take."""
-    return {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
+    return {name: getattr(config, name) for name in defaults(type(config))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,9 +121,9 @@ class RunSpec:
     def _fields(self) -> dict[str, Any]:
         """As `config`, with tuples in place of lists, which have the same hash."""
         fields: dict[str, Any] = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("tier", "corpus", "kept", "upgrade", "own")
+            name: getattr(self, name)
+            for name in defaults(type(self))
+            if name not in ("tier", "corpus", "kept", "upgrade", "own")
         }
         for name in ("model", "vocabulary", "conlang"):
             fields[name] = None if fields[name] is None else _as_dict(fields[name])

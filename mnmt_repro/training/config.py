@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from mnmt_repro.typed_config import (
     Part,
     Positive,
     check,
+    defaults,
     required,
     setting,
 )
@@ -167,11 +168,10 @@ class TrainingConfig:
         Fields of `LATER` are left out at their defaults, so that runs stored before these fields
         existed keep their hash.
         """
-        defaults = {each.name: each.default for each in fields(self)}
         return {
             name: value
-            for name in defaults
-            if (value := getattr(self, name)) != defaults[name] or name not in LATER
+            for name, default in defaults(type(self)).items()
+            if (value := getattr(self, name)) != default or name not in LATER
         }
 
     def is_spent(

@@ -110,13 +110,14 @@ class Cohort:
         for seed in self.seeds:
             for size in self.sizes:
                 training = size.training(self.corpus.training)
+                model = size.model(self.corpus.pieces)
                 for wanted in self.mixtures:
                     mixture, how = drawn(wanted, training, self.way)
                     yield RunSpec(
                         tier=self.tier,
                         corpus=self.corpus.name,
                         mixture=mixture,
-                        model=size.model(self.corpus.pieces),
+                        model=model,
                         training=how,
                         tags=self.tags,
                         seed=seed,
