@@ -39,6 +39,11 @@ def printable(text: str) -> str:
     )
 
 
+def show(text: str) -> None:
+    """Print to standard output what holds words of a user's files; see `printable`."""
+    print(printable(text))
+
+
 def note(*notes: str) -> None:
     """Print notes to standard error: what would not be expected, and is no mistake."""
     tell(*(f"note: {each}" for each in notes))

@@ -618,6 +618,9 @@ def test_what_would_be_a_traceback_is_one_line(monkeypatch, capsys) -> None:
     Path("grid.yml").write_text("sizes: " + 3000 * "[" + 3000 * "]")
     fails(["sweep", "grid.yml", "--dry-run"], capsys, "nested too deeply, or contains itself")
     fails(["fit", "\x1b[2J\u202e.csv"], capsys, r"\x1b[2J\u202e.csv: no such file")
+    law_table("eng-deu").assign(pair="a\u202eb").to_csv("l.csv", index=False)
+    main(["fit", "l.csv"])
+    assert "a\\u202eb: loss" in capsys.readouterr().out
     law_table("eng-deu").assign(pair="größe").to_csv("l.csv", index=False)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))

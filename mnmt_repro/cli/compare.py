@@ -20,7 +20,7 @@ from mnmt_repro.cli.options import (
 from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import InputError, note
+from mnmt_repro.errors import InputError, note, show
 from mnmt_repro.typed_config import Range, required, setting
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def act(options: CompareOptions) -> int:
     if options.json:
         print_json(rows)
         return 0
-    print(pd.DataFrame(rows).to_string(index=False, na_rep="", float_format="{:.4f}".format))
+    show(pd.DataFrame(rows).to_string(index=False, na_rep="", float_format="{:.4f}".format))
     return 0
 
 

@@ -17,7 +17,7 @@ from mnmt_repro.cli import trim
 from mnmt_repro.cli.options import JsonOption, add_command, comma_list, print_json
 from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
 from mnmt_repro.corpora.vocabulary import VocabularyConfig
-from mnmt_repro.errors import InputError, note, remedy
+from mnmt_repro.errors import InputError, note, remedy, show
 from mnmt_repro.typed_config import Count, Natural, required, setting
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def act_check(options: CheckOptions) -> int:
     if options.json:
         print_json({**asdict(report), "ok": report.ok})
     else:
-        print("\n".join(report.lines()))
+        show("\n".join(report.lines()))
     return 0 if report.ok else 1
 
 

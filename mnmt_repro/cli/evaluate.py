@@ -15,7 +15,7 @@ from mnmt_repro.cli.options import MODEL, JsonOption, check_device, print_json
 from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.errors import note
+from mnmt_repro.errors import note, show
 from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
@@ -57,18 +57,21 @@ def act(options: EvaluateOptions) -> int:
             "fetches them when called with --tokenize flores200)"
         )
     sets = list(read_test_sets(trained, options))
+    part = "" if options.limit is None else f", first {options.limit}"  # not the whole test set
     if options.add_to:  # before what takes its time
-        losses_table.check_new(options.add_to, trained, [(text.pair, name) for name, text in sets])
+        wanted = [(text.pair, name + part) for name, text in sets]
+        losses_table.check_new(options.add_to, trained, wanted)
     rows = [row for name, text in sets for row in _scores(trained, name, text, options)]
     if options.add_to:
-        losses_table.add_losses(options.add_to, rows, trained)
+        new = [row | {"test_set": row["test_set"] + part} for row in rows]
+        losses_table.add_losses(options.add_to, new, trained)
     if options.json:
         print_json(rows)
         return 0
     frame = pd.DataFrame(rows)
     signatures = [column for column in frame.columns if column.endswith("_signature")]
     table = frame.drop(columns=signatures)
-    print(table.to_string(index=False, na_rep="", formatters=_FORMATS))
+    show(table.to_string(index=False, na_rep="", formatters=_FORMATS))
     for column in signatures:
         for signature in frame[column].dropna().unique():
             print(f"{column.removesuffix('_signature')}: {signature}")

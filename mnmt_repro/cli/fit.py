@@ -21,7 +21,7 @@ from mnmt_repro.cli.options import (
     refuse,
     write_output,
 )
-from mnmt_repro.errors import InputError, note
+from mnmt_repro.errors import InputError, note, show
 from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
@@ -159,6 +159,10 @@ def read_losses(
         if name in needed or column != name:
             flags[column] = NAMED_BY[name]
     wanted = {column: flag for column, flag in flags.items() if column}
+    runs = options.groups if options.groups != n else None  # where each size is one run
+    roles = [*named.values(), *numbers, options.mixture_column, runs]
+    if twice := [column for column in wanted if roles.count(column) > 1]:
+        raise InputError(f"{wanted[twice[0]]} {twice[0]}: has another use, too; name two columns")
     table = _chosen(losses_table.read(path, wanted), options.where, path)
     weights = named.get("p", "")
     if "p" not in needed and weights in table.columns and (table[weights] == "").all():
@@ -469,6 +473,7 @@ def as_options(text: str) -> str:
     'the score falls with size, against --direction max'
     """
     text = re.sub(r"^(groups|ceiling|errors): ", r"--\1: ", text)
+    text = re.sub(r"\bgroups=$", "--groups", text)
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
 
 
@@ -554,7 +559,7 @@ def act(options: FitOptions) -> int:
     if options.json:
         print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
     else:
-        print("\n\n".join("\n".join(lines(each)) for each in outcomes), end="\n\n")
+        show("\n\n".join("\n".join(lines(each)) for each in outcomes) + "\n")
     return 0 if all(each.fit.identified for each in outcomes) else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pandas as pd
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
 from mnmt_repro.cli.options import check_columns, read_table, write_table
+from mnmt_repro.corpora.textfile import read_packed
 from mnmt_repro.errors import InputError, note, printable
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
     InputError
         When the file is another table, has this run's losses already, or cannot be written.
     """
+    path = path.resolve()  # a link stays one
     n = parameter_counts(trained.model.config)["non_embedding"]
     rows = pd.DataFrame(scores).query("domain == 'all'")
     new = rows.assign(
@@ -106,7 +109,7 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=list(_COLUMNS))
     try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        table = pd.read_csv(io.BytesIO(read_packed(path)), dtype=str, keep_default_na=False)
     except (OSError, ValueError) as error:
         raise InputError(f"--add-to {path}: cannot be read: {error}") from error
     if tuple(table.columns) != _COLUMNS:

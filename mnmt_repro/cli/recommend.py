@@ -26,7 +26,7 @@ from mnmt_repro.cli.options import (
     print_json,
     write_table,
 )
-from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.errors import InputError, note, show, tell
 from mnmt_repro.typed_config import Natural, required, setting
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _next(best: Recommendation, options: RecommendOptions, cost: float) -> list[
             "runs to train next, by the fall of half_width, the half-width of the widest "
             "interval, for their cost, a share of the table's:"
         )
-        print(pd.DataFrame(runs).to_string(index=False, float_format=lambda x: f"{x:.4g}"))
+        show(pd.DataFrame(runs).to_string(index=False, float_format=lambda x: f"{x:.4g}"))
     return runs
 
 
@@ -150,7 +150,7 @@ def act(options: RecommendOptions) -> int:
         return 0
     method = law.method_in_words(law.resampling)
     shown = best.table.reset_index().rename(columns={"loss": options.loss_column})
-    print(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
+    show(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
         f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
@@ -159,8 +159,8 @@ def act(options: RecommendOptions) -> int:
         "regret: how much worse than the pair alone at this size"
     )
     for each in best.notes:
-        print(f"note: {each}")
+        show(f"note: {each}")
     weights = ",".join(f"{p:.4f}" for p in best.table["p"])
     data = " ".join(f"--data {pair}=FILE" for pair in best.table.index)
-    print(f"\nas options of train: {data} --weights {weights}")
+    show(f"\nas options of train: {data} --weights {weights}")
     return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mnmt_repro.cli.options import MODEL, check_device
 from mnmt_repro.errors import InputError
-from mnmt_repro.typed_config import Amount, Few, required, setting
+from mnmt_repro.typed_config import Few, Penalty, required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -22,7 +22,7 @@ class SearchOptions:
     """How translations are searched for, and where."""
 
     beam: Few = setting("hypotheses kept in beam search; 1 is greedy search", 4)
-    length_penalty: Amount = setting("exponent of the length; 0 ranks by probability alone", 1.0)
+    length_penalty: Penalty = setting("exponent of the length; 0 ranks by probability alone", 1.0)
     batch: Few = setting("sentences translated together", 64)
     precision: Literal["float32", "bfloat16"] = setting(
         "bfloat16: faster on recent hardware; a few translations can differ", "float32"

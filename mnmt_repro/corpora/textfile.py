@@ -7,6 +7,7 @@ before its first line is handed out, so a file that is cut short gives one error
 from __future__ import annotations
 
 import lzma
+import stat
 import zlib
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,9 @@ def read_packed(path: str | Path) -> bytes:
         If the file is absent or unreadable.
     """
     try:
+        mode = Path(path).stat().st_mode
+        if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and Path(path).name != "stdin":
+            raise InputError(f"{path}: is a device, which may never end; name a file")
         return Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None

@@ -29,7 +29,7 @@ from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD, Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
-from mnmt_repro.typed_config import Amount, Few, Natural, check
+from mnmt_repro.typed_config import Amount, Few, Natural, Penalty, check
 
 _BLOCK = 32  # scores
 
@@ -50,7 +50,7 @@ class SearchConfig:
     """
 
     beam: Few = 4  # prefixes kept a sentence; 1 is greedy search
-    length_penalty: Amount = 1.0  # exponent of the length: 0 ranks by probability alone
+    length_penalty: Penalty = 1.0  # exponent of the length: 0 ranks by probability alone
     max_ratio: Amount = 2.0  # longest translation = max_ratio * source tokens + max_extra
     max_extra: Natural = 10
 

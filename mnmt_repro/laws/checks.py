@@ -16,6 +16,8 @@ Direction = Literal["min", "max"]
 Errors = Literal["absolute", "relative"]
 OF_ONE = ("pair", "tier", "cohort", "test_set", "domain", "metric")
 """Columns of which a law reads one value only."""
+HUGE = 1e100
+"""Largest value, and its inverse the smallest: squares of others are no longer numbers."""
 WIDEST = 1e12
 """Largest value over the smallest one; beyond that, powers of both do not fit into one sum."""
 
@@ -39,6 +41,10 @@ def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
             f"{name}: from {array.min():g} in row {array.argmin()} to {array.max():g} in row "
             f"{array.argmax()}; are both in one unit?"
         )
+    size = np.abs(array)
+    odd = np.flatnonzero((size > HUGE) | (size > 0) & (size < 1 / HUGE))
+    if len(odd):
+        raise InputError(f"{name}: row {odd[0]} is {array[odd[0]]:g}; mend it, or change the unit")
     return array
 
 

@@ -20,6 +20,7 @@ import pandas as pd
 from mnmt_repro import results
 from mnmt_repro.disk_cache import text_digest
 from mnmt_repro.errors import InputError
+from mnmt_repro.repository import ROOT
 
 READS = "MNMT_REPRO_READS"
 """Environment variable with the file that the lines are added to."""
@@ -47,8 +48,10 @@ def load_ipython_extension(shell: object) -> None:
                 frame = load(**asked)
             finally:
                 inside -= 1
-            root = str(results.results_root(asked.pop("root", None)))
-            write(load.__name__, {"root": root, **asked}, frame_digest(frame))
+            root = results.results_root(asked.pop("root", None))
+            # The store of a checkout is named by nothing: a copy of the checkout has another.
+            named = {} if root == ROOT / "data" / "results" else {"root": str(root)}
+            write(load.__name__, named | asked, frame_digest(frame))
             return frame
 
         return wrapped

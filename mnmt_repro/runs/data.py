@@ -357,6 +357,12 @@ def corpus_test_sets(
 def _generated(spec: RunSpec) -> RunData:
     """The text of a run on generated languages, which needs no file."""
     assert spec.conlang is not None
+    longest = spec.conlang.syllables_per_concept * spec.conlang.max_concepts + 1  # with the end
+    if longest > spec.training.max_length:
+        raise InputError(
+            f"--max-length {spec.training.max_length}: generated sentences have up to {longest} "
+            "tokens; raise it"
+        )
     vocabulary = SyllableVocabulary(spec.conlang)
     conlang = vocabulary.conlang
     sentences, validation, tests = {}, {}, {}

@@ -9,8 +9,8 @@ from typing import Any
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import run_vocabulary
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint, read_progress
-from mnmt_repro.training.config import LAST, weights_file
+from mnmt_repro.training.checkpoint import Checkpoint, load_checkpoint, read_progress, weights_file
+from mnmt_repro.training.config import LAST
 
 
 def checkpoint_path(spec: RunSpec, folder: Path) -> Path:

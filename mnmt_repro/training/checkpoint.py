@@ -22,8 +22,9 @@ from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import Position
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.training.config import BEST, LAST
 from mnmt_repro.training.distributed import processes, whole
-from mnmt_repro.typed_config import build
+from mnmt_repro.typed_config import Amount, Natural, build
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
 _TYPES = {  # by their names in a safetensors file
@@ -40,13 +41,13 @@ _TYPES = {  # by their names in a safetensors file
 class Progress:
     """Where a run stands, apart from its tensors."""
 
-    step: int = 0
-    target_tokens: int = 0  # real target tokens trained on, all pairs
-    pair_tokens: list[int] = field(default_factory=list)  # the same for each pair of the mixture
-    pair_sentences: list[int] = field(default_factory=list)
-    window: int = 0  # position of the stream
-    index: int = 0
-    seconds: float = 0.0
+    step: Natural = 0
+    target_tokens: Natural = 0  # real target tokens trained on, all pairs
+    pair_tokens: list[Natural] = field(default_factory=list)  # the same for each pair
+    pair_sentences: list[Natural] = field(default_factory=list)
+    window: Natural = 0  # position of the stream
+    index: Natural = 0
+    seconds: Amount = 0.0
     best: float | None = None  # lowest mean validation loss so far
     curve: list[dict[str, Any]] = field(default_factory=list)
     behind: int | None = 0  # steps of the learning-rate schedule before the first; None: constant
@@ -220,6 +221,22 @@ def read_progress(path: Path | str) -> Progress:
     return _of_metadata(path, TensorFile(path).metadata)[1]
 
 
+def weights_file(folder: Path, keep: str) -> Path:
+    """Where a run's weights lie: its best ones where it kept them (`keep`), else its last.
+
+    Raises
+    ------
+    InputError
+        When the best ones have been saved and are gone.
+    """
+    best, last = folder / BEST, folder / LAST
+    if keep != "best" or best.exists():
+        return best if keep == "best" else last
+    if last.exists() and read_progress(last).best is not None:
+        raise InputError(f"{best}: is missing, and has the weights that the run kept; restore it")
+    return last
+
+
 def load_checkpoint(path: Path | str) -> Checkpoint:
     """Read a checkpoint.
 
@@ -297,7 +314,7 @@ def check_shapes(
 
 
 def check_numbers(weights: Mapping[str, Tensor], where: str) -> None:
-    """Refuse weights with NaN or infinity among them.
+    """Refuse weights of another type, and those with NaN or infinity among them.
 
     Raises
     ------
@@ -305,7 +322,12 @@ def check_numbers(weights: Mapping[str, Tensor], where: str) -> None:
         With `where` and the first such tensor.
     """
     for name in weights:
-        weight = weights[name].float()
+        weight = weights[name]
+        if weight.dtype != torch.float32:  # which all of ours are, and readers of others make
+            raise InputError(
+                f"{where}: the weight {name} is stored as {weight.dtype}, not float32; put a whole "
+                "copy in its place"
+            )
         if weight.numel() and not torch.stack(weight.aminmax()).isfinite().all():  # without a copy
             raise InputError(
                 f"{where}: the weight {name} holds NaN or infinity; put a whole copy in its place, "

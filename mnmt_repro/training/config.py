@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
 
@@ -29,12 +28,6 @@ LAST, BEST, LOG = "last.safetensors", "best.safetensors", "log.jsonl"
 STEM = "stem.safetensors"
 """The checkpoint at which a run's final decay began. A longer run of the same settings starts from
 it, because up to this step the two runs are the same."""
-
-
-def weights_file(folder: Path, keep: str) -> Path:
-    """Where a run's weights lie: its best ones where it kept them (`keep`), else its last."""
-    best = folder / BEST
-    return best if keep == "best" and best.exists() else folder / LAST
 
 
 BUDGET = ("target_tokens", "steps")

@@ -28,9 +28,10 @@ from mnmt_repro.training.checkpoint import (
     Progress,
     load_checkpoint,
     save_checkpoint,
+    weights_file,
 )
 from mnmt_repro.training.compiled import GroupedAdafactor, can_compile, compiled_loss
-from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig, weights_file
+from mnmt_repro.training.config import BEST, LAST, LOG, STEM, TrainingConfig
 from mnmt_repro.training.distributed import Processes, held, placed, processes
 
 
