@@ -617,10 +617,13 @@ def test_sizes_and_losses_that_look_like_something_else_are_told(capsys) -> None
 def test_what_would_be_a_traceback_is_one_line(monkeypatch, capsys) -> None:
     Path("grid.yml").write_text("sizes: " + 3000 * "[" + 3000 * "]")
     fails(["sweep", "grid.yml", "--dry-run"], capsys, "nested too deeply, or contains itself")
+    fails(["fit", "/dev/zero"], capsys, "/dev/zero: cannot be read (it is a device)")
+    fails(["train", "--max-length", "5"], capsys, "generated sentences have up to 13 tokens")
     fails(["fit", "\x1b[2J\u202e.csv"], capsys, r"\x1b[2J\u202e.csv: no such file")
     law_table("eng-deu").assign(pair="a\u202eb").to_csv("l.csv", index=False)
     main(["fit", "l.csv"])
     assert "a\\u202eb: loss" in capsys.readouterr().out
+    fails(["fit", "l.csv", "--groups", "loss"], capsys, "--groups loss: has another use, too")
     law_table("eng-deu").assign(pair="größe").to_csv("l.csv", index=False)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from command_line import fails
 from small_text import small_bitext
 
@@ -134,15 +135,20 @@ def test_models_of_other_generated_languages_are_refused(capsys) -> None:
     [
         ("embedding", math.nan, "last.safetensors: the weight embedding.weight holds NaN"),
         ("output", 3e38, "broken, src-aaa: the loss is not a number"),
+        ("embedding", None, "the weight embedding.weight is stored as torch.int32, not float32"),
     ],
 )
 def test_a_model_that_gives_no_numbers_is_refused(
-    name: str, value: float, message: str, capsys
+    name: str, value: float | None, message: str, capsys
 ) -> None:
     shutil.copytree("short", "broken", dirs_exist_ok=True)
     file = TensorFile("short/last.safetensors")
     tensors = {name: tensor.clone() for name, tensor in file.read().items()}
-    tensors[f"model.{name}.weight"][5] = value
+    weight = tensors[f"model.{name}.weight"]
+    if value is None:
+        tensors[f"model.{name}.weight"] = weight.view(torch.int32)
+    else:
+        weight[5] = value
     write_tensors(Path("broken/last.safetensors"), tensors, file.metadata)
     fails(["compare", "short", "broken", "--limit", "5"], capsys, message)
     add = ["--limit", "5", "--add-to", "losses.csv"]

@@ -148,6 +148,20 @@ def test_two_files_that_number_a_piece_otherwise_are_named(copy: Copy, originals
 
     change(folder / "tokenizer.json", swap)
     refused(folder, "tokenizer.json: the id of", "and 10 by spiece.model")
+    folder = copy("nllb-again")
+    change(folder / "vocab.json", lambda it: it.update({"▁": 5}))
+    refused(folder, "vocab.json: the id of '▁' is 5, and ")
+
+
+def test_what_a_tokenizer_adds_and_our_model_would_not_is_refused(copy: Copy) -> None:
+    folder = copy("t5-again")
+    kept = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    change(folder / "tokenizer.json", lambda it: it["post_processor"]["single"].pop())
+    refused(folder, "'post_processor' must put </s>, and nothing else, behind")
+    (folder / "tokenizer.json").write_text(kept, encoding="utf-8")
+    word = {"id": 50, "content": "xyz", "special": False}
+    change(folder / "tokenizer.json", lambda it: it["added_tokens"].append(word))
+    refused(folder, "the id 50 is of ", "and of 'xyz'")
 
 
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
@@ -159,6 +173,11 @@ METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "alway
         ("normalizer", {"type": "Lowercase"}, "Lowercase"),
         ("normalizer", {"type": "NFKD"}, "NFKD"),
         ("normalizer", {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}, "Replace"),
+        (
+            "normalizer",
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "_"},
+            "Replace",
+        ),
         ("pre_tokenizer", {"type": "ByteLevel", "add_prefix_space": True}, "ByteLevel"),
         ("pre_tokenizer", {"type": "Digits", "individual_digits": True}, "Digits"),
         ("pre_tokenizer", {**METASPACE, "replacement": "_"}, "Metaspace"),

@@ -204,6 +204,9 @@ def test_ctrl_c_saves_and_the_run_goes_on_to_the_same_weights(capsys, monkeypatc
 
     assert main(["evaluate", "run", "--limit", "5"]) == 0
     assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err
+    Path("run/best.safetensors").rename("kept")
+    fails(["evaluate", "run"], capsys, "best.safetensors: is missing, and has the weights that the")
+    Path("kept").rename("run/best.safetensors")
     assert main(["upgrade", "--from", "run", "--out", "start"]) == 0
     assert "run: unfinished, stopped at step 4 of 6" in capsys.readouterr().err
 

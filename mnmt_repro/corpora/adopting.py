@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.corpora.registry import is_language
+from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.corpora.vocabulary import SPECIAL, UNK, Vocabulary, check_codes, tag, with_settings
 from mnmt_repro.errors import InputError
 
@@ -43,7 +44,7 @@ def adopt_vocabulary(path: Path | str, languages: Iterable[str]) -> Vocabulary:
             raise InputError(f"language {code!r}: give codes, not pairs, such as eng,deu,xho")
     check_codes(wanted)
     try:
-        vocabulary = _adopted(ModelProto.FromString(Path(path).read_bytes()), wanted)
+        vocabulary = _adopted(ModelProto.FromString(read_whole(path)), wanted)
         len(vocabulary)  # the library reads it
     except OSError as error:
         raise InputError(f"cannot read the vocabulary {path}: {error.strerror}") from error

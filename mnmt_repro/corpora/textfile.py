@@ -6,6 +6,7 @@ before its first line is handed out, so a file that is cut short gives one error
 
 from __future__ import annotations
 
+import errno
 import lzma
 import stat
 import zlib
@@ -51,6 +52,14 @@ def _unpack(packed: bytes) -> bytes:
     return b"".join(parts)
 
 
+def read_whole(path: str | Path) -> bytes:
+    """All bytes of a file or a pipe; `OSError` also for a device, which may never end."""
+    mode = Path(path).stat().st_mode
+    if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and Path(path).name != "stdin":
+        raise OSError(errno.ENODEV, "it is a device", str(path))
+    return Path(path).read_bytes()
+
+
 def read_packed(path: str | Path) -> bytes:
     """Return a file as it lies on the disk.
 
@@ -60,10 +69,7 @@ def read_packed(path: str | Path) -> bytes:
         If the file is absent or unreadable.
     """
     try:
-        mode = Path(path).stat().st_mode
-        if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and Path(path).name != "stdin":
-            raise InputError(f"{path}: is a device, which may never end; name a file")
-        return Path(path).read_bytes()
+        return read_whole(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:

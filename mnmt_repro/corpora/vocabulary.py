@@ -15,6 +15,7 @@ import numpy as np
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
+from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.errors import InputError, listed, remedy
 from mnmt_repro.typed_config import Count, Natural, Range, check, required, setting
 
@@ -112,7 +113,7 @@ class Vocabulary:
             When the file is missing, is no SentencePiece model, or has other special ids.
         """
         try:
-            vocabulary = cls(Path(path).read_bytes())
+            vocabulary = cls(read_whole(path))
             if not vocabulary.model:  # of which SentencePiece writes to standard error
                 raise InputError(f"{path} is empty; put a whole copy there")
             special = tuple(vocabulary.processor.id_to_piece(i) for i in range(len(SPECIAL)))

@@ -23,6 +23,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from mnmt_repro.corpora.encoding import Tags
+from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.corpora.vocabulary import (
     BOS,
     EOS,
@@ -91,7 +92,7 @@ class Files:
         if name not in self._read:
             path = self.folder / name
             try:
-                self._read[name] = path.read_bytes() if path.exists() else None
+                self._read[name] = read_whole(path) if path.exists() else None
             except OSError as error:
                 raise _unreadable(path, error.strerror) from error
         return self._read[name]
@@ -149,6 +150,7 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     vocabulary = files.fields(M2M100_VOCABULARY)
     ids = vocabulary.read(vocabulary.values, dict[str, Natural]) if family == "m2m_100" else {}
     model, at = _sentencepiece(files, family, ids)
+    _check_ends(files.fields(TOKENIZER), family)
     kind: Any = ModelProto.SentencePiece
     by_row = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
     if dropped := [p.piece for row, p in zip(at, model.pieces, strict=True) if row < 0]:
@@ -161,6 +163,12 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
         if text not in known and row not in by_row:
             by_row[row] = kind(piece=text, type=kind.UNUSED)
     places = {piece.piece: row for row, piece in by_row.items()}
+    for text, row in ids.items():
+        if places.get(text, row) != row:
+            raise InputError(
+                f"{vocabulary.file}: the id of {text!r} is {row}, and {places[text]} in another "
+                "file; put the original files of the tokenizer there"
+            )
     for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
             if places.get(text, row) != row:
@@ -387,7 +395,10 @@ def _steps(file: Fields) -> dict[str, Fields]:
             if name == "Sequence":
                 waiting += step.get(many, tuple[dict[str, Any], ...])
                 continue
-            replaced = name == "Replace" and step.get("pattern", dict[str, Any]) != _REPLACED[stage]
+            replaced = name == "Replace" and (
+                step.get("pattern", dict[str, Any]) != _REPLACED[stage]
+                or step.get("content", str) not in (" ", SPACE)
+            )
             if name not in known or replaced or step.values.get("replacement", SPACE) != SPACE:
                 raise refuse(f"the {stage} has the step {shown(dict(step.values))}")
             if stage != "decoder":
@@ -397,6 +408,19 @@ def _steps(file: Fields) -> dict[str, Fields]:
         if model.get("type") == "BPE" and model.get(field) not in (None, value):
             raise refuse(f"the field 'model.{field}' is {model[field]!r}")
     return steps
+
+
+def _check_ends(file: Fields, family: Family) -> None:
+    """Refuse a T5 whose sentences end otherwise than in </s>; M2M-100's class sets their ends."""
+    if family == "m2m_100" or not file.values:
+        return
+    added = Fields(file.get("post_processor", dict[str, Any], {}), f"{file.file}: post_processor")
+    template = [*map(list, added.get("single", tuple[dict[str, Any], ...], ()))]
+    if template != [["Sequence"], ["SpecialToken"]]:
+        raise InputError(
+            f"{file.file}: the field 'post_processor' must put {SPECIAL[EOS]}, and nothing else, "
+            "behind a sentence; put the original file there"
+        )
 
 
 def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
@@ -450,12 +474,16 @@ def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
                 f"{file.file}: the field 'precompiled_charsmap' is not base64 ({error}); put the "
                 "original file there"
             ) from error
-    special = {
-        each.get("id"): each.get("special") is not False
-        for each in file.get("added_tokens", tuple[dict[str, Any], ...], ())
-    }
+    listed = file.get("added_tokens", tuple[dict[str, Any], ...], ())
+    special = {each.get("id"): each.get("special") is not False for each in listed}
+    added = {each.get("id"): each.get("content") for each in listed}
     at = []
     for text, score, row in texts:
+        if added.get(row, text) != text:
+            raise InputError(
+                f"{file.file}: the id {row} is of {text!r} and of {added[row]!r}; put the original "
+                "file there"
+            )
         type_ = kind.UNKNOWN if row == unknown else kind.NORMAL
         if row in special and row != unknown:
             type_ = kind.CONTROL if special[row] else kind.USER_DEFINED

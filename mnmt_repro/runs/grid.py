@@ -29,6 +29,7 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
+from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
 from mnmt_repro.runs.sweep import executor_of, train_missing
@@ -202,15 +203,15 @@ class Grid:
         """
         path = Path(path)
         try:
-            node = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+            node = yaml.compose(read_whole(path).decode(), yaml.SafeLoader)
             content = yaml.SafeLoader("").construct_document(node) if node else None
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
         except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
             raise InputError(f"{path}: is no YAML file: {' '.join(str(error).split())}") from error
         try:
-            if twice := _twice(node):
-                raise FieldError(*twice)
+            if misread := _misread(node, set()):
+                raise FieldError(*misread)
             if isinstance(content, dict):
                 content = _whole(content, path.parent)
             grid = build(cls, content)
@@ -267,7 +268,10 @@ class Grid:
         """
         alone = self.weights == _WEIGHTS and len(self.text.pairs) == 1
         weights = (1.0,) if alone else self.weights
-        return tuple(self._mixture(i, each) for i, each in enumerate(weights))
+        made = tuple(self._mixture(i, each) for i, each in enumerate(weights))
+        if twice := next((i for i, each in enumerate(made) if each in made[:i]), None):
+            raise FieldError(("weights", twice), "is there already")
+        return made
 
     def _mixture(self, at: int, weight: Weight) -> Mixture:
         pairs = self.text.pairs
@@ -491,16 +495,28 @@ def _keys_named() -> Iterator[None]:
         raise InputError(keys) from error
 
 
-def _twice(node: yaml.Node | None, at: tuple[str | int, ...] = ()) -> tuple[Any, str] | None:
-    """Where a key is written for the second time, which YAML would read in place of the first."""
+def _misread(
+    node: yaml.Node | None, seen: set[int], at: tuple[str | int, ...] = ()
+) -> tuple[Any, str] | None:
+    """Where YAML reads something else than is written: one of two equal keys, 010 as 8, 1:30 as 90.
+
+    `seen` are the nodes that were looked at, as aliases make one node a part of many.
+    """
+    if node is None or id(node) in seen:
+        return None
+    seen.add(id(node))
+    inner: list[tuple[Any, yaml.Node]] = []
     if isinstance(node, yaml.MappingNode):
-        names = [key.value for key, _ in node.value]
-        for name, (_, value) in zip(names, node.value, strict=True):
-            if names.count(name) > 1:
-                return (*at, name), "is there twice"
-            if deeper := _twice(value, (*at, name)):
-                return deeper
-    return None
+        inner = [(key.value, value) for key, value in node.value]
+        names = [name for name, _ in inner]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            return (*at, twice), "is there twice"
+    elif isinstance(node, yaml.SequenceNode):
+        inner = list(enumerate(node.value))
+    elif node.tag.endswith(":int") and re.match(r"[+-]?0[0-9_]|.*:", node.value):
+        return at, f"YAML takes {node.value} for another number; write it in plain digits"
+    found = (_misread(value, seen, (*at, name)) for name, value in inner)
+    return next(filter(None, found), None)
 
 
 def _line(node: yaml.Node | None, at: tuple[str | int, ...]) -> int:
