@@ -141,7 +141,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("pieces: 380", "conlang: {}"), ("in one of data, corpus and conlang",)),
         (("pieces: 380", "pieces: 3800"), ("pieces 3800: ", "this text gives at most")),
         (("eng-fra: news", "eng-deu: news"), ("line 2", "data.eng-deu: is there twice")),
-        (("pieces: 380", "pieces: 0380"), ("pieces: YAML takes 0380 for another number",)),
+        (("pieces: 380", "pieces: 0370"), ("pieces: YAML takes 0370 for another number",)),
         ((OWN, ""), ("line 1", "must have the keys data")),
     ],
 )  # fmt: skip
