@@ -111,9 +111,7 @@ class Runs(Damage):
     def whole(self) -> Any:
         command = ["train", "--d-model", "8", "--heads", "2", "--steps", "2", "--curve-points", "1"]
         assert main([*command, "--out", str(self.folder / "run")]) == 0
-        about: dict[str, Any] = json.loads((self.folder / "run/run.json").read_text("utf-8"))
-        about.pop("digest")  # which would find every change
-        return about
+        return json.loads((self.folder / "run/run.json").read_text("utf-8"))
 
     def read(self, value: Any) -> None:
         self.put("run/run.json", json.dumps(value))

@@ -175,7 +175,7 @@ def test_all_of_a_conlang_is_carried_to_another_run_and_to_an_upgrade(capsys) ->
     capsys.readouterr()
     about = Path("on/run.json")
     about.write_text(about.read_text("utf-8").replace('"seed": 7', '"seed": 8'), "utf-8")
-    fails(["evaluate", "on"], capsys, "run.json: was changed after it was written; restore it")
+    fails(["evaluate", "on"], capsys, "run.json: pieces of hash", "restore the file")
 
 
 def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:

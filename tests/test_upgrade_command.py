@@ -307,7 +307,6 @@ def test_fisher_thresholds_that_cannot_be(here: Path, capsys, thresholds: str, p
 def test_text_that_is_no_longer_there_is_asked_for(here: Path, capsys) -> None:
     run = about("old")
     run["files"]["data"] = ["eng-deu=gone.tsv"]
-    run.pop("digest")
     Path("old/run.json").write_text(json.dumps(run), encoding="utf-8")
     fails(
         [*UPGRADE, "--fisher-threshold", "1e-6=0.5"],
@@ -381,7 +380,6 @@ def broken(trained: Path, tmp_path_factory) -> Path:
     shutil.copytree(trained, folder)
     shutil.copytree(folder / "old", folder / "upgraded")
     run = json.loads((folder / "old" / "run.json").read_text(encoding="utf-8"))
-    run.pop("digest")
     upgraded = json.dumps({**run, "upgrade": {}})
     (folder / "upgraded" / "run.json").write_text(upgraded, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:

@@ -21,7 +21,6 @@ from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
 from mnmt_repro.corpora.registry import split_pair
 from mnmt_repro.corpora.vocabulary import Vocabulary
-from mnmt_repro.disk_cache import text_digest
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.training.config import LAST, TrainingConfig
 from mnmt_repro.typed_config import FieldError, build, convert
@@ -177,15 +176,9 @@ def check_free(out: Path, ours: Collection[str] = ()) -> None:
 
 def write_about(folder: Path, about: dict[str, Any]) -> None:
     """Write `run.json`, whole or not at all."""
-    about = {"format": FORMAT, **about}
-    text = json.dumps(about | {"digest": _digest(about)}, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps({"format": FORMAT, **about}, indent=1, ensure_ascii=False) + "\n"
     # What is no character in the name of a file has an escape in JSON, and is read again as it was.
     write_bytes(folder / RUN, text.encode(errors="backslashreplace"))
-
-
-def _digest(about: Mapping[str, Any]) -> str:
-    """Hash of what `run.json` holds: nothing else says what tags or mixture a model has."""
-    return text_digest(json.dumps(about, sort_keys=True))[:16]
 
 
 def read_about(folder: Path) -> dict[str, Any]:
@@ -194,8 +187,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        When it is absent, torn, of another format, or was changed in its folder; a copy that is
-        named by its own path may be, and then holds settings for another run.
+        When it is absent, torn, or of another format.
     """
     if folder.is_file() and folder.suffix != ".json":
         raise InputError(f"{folder}: is a file; give the model's folder, {folder.parent}")
@@ -204,9 +196,6 @@ def read_about(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise InputError(f"{path}: format {about['format']!r}; this version reads {FORMAT}")
-        made = about.pop("digest", None)  # older ones have none
-        if path != folder and made not in (None, _digest(about)):
-            raise InputError(f"{path}: was changed after it was written; restore it")
         for name, kind in (_KINDS | MORE).items():
             if name in about:
                 convert(about[name], kind, (name,))
