@@ -31,6 +31,7 @@ def fit_report(options: FitOptions) -> str:
             {"options": asked},
             kernel_name="python3",
             progress_bar=False,
+            iopub_timeout=600,  # its 4 seconds are too few on a busy machine
             extra_arguments=["--log-level=ERROR"],
         )
     # The other templates of nbconvert fetch scripts from the network.

@@ -155,6 +155,7 @@ def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") ->
                     cwd=source.parent,
                     progress_bar=False,
                     execution_timeout=CELL_TIMEOUT,
+                    iopub_timeout=CELL_TIMEOUT,  # its 4 seconds are too few on a busy machine
                     extra_arguments=[
                         "--log-level=CRITICAL",  # of the kernel's log, not of the page
                         "--IPKernelApp.extensions=mnmt_repro.results.reads",
