@@ -103,7 +103,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 @cache
-def defaults(kind: type) -> dict[str, Any]:
+def defaults(kind: Any) -> dict[str, Any]:
     """The fields of a dataclass in their order, each with its default (`MISSING` without one)."""
     return {each.name: each.default for each in dataclasses.fields(kind)}
 
