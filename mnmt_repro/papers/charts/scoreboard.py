@@ -130,7 +130,8 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     if exhibit.claims:  # that of the first effect of the answer
         named = _CLAIM.search(exhibit.answer)
         claim, setting = (named[1], named[2]) if named else (exhibit.claims[0], None)
-        evidence = _effect(stored, claim, setting)["kind"]
+        # The badges are of the claims' first settings.
+        evidence = _effect(stored, claim, setting)["kind"] + ", not judged" * bool(setting)
     ours = _answer(exhibit, stored)
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 

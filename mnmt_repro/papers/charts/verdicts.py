@@ -159,5 +159,6 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
         return "runs that end with a decay and have more seeds; these stopped early"
     if len(half):
         value = written(row["measure"], half["value"].iloc[0], claim)
-        return f"runs with matched text; with half of the text the effect is {value}"
+        seeds = counted(int(half["seeds"].iloc[0]), "seed")
+        return f"runs with matched text; with half of the text ({seeds}) the effect is {value}"
     return "the same runs with matched text, and with half of the text"
