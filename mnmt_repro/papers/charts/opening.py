@@ -117,7 +117,7 @@ def three_lines(
     ours = f"{_ours(row)} ({where})."
     if "declared runs" in row["why"]:
         ours = ours.replace(f": {row['why']}", "")  # which the last line says
-        ours += f" The charts show earlier runs, which are shorter.{_earlier(stored, row)}"
+        ours += f" The charts show earlier, shorter runs, too.{_earlier(stored, row)}"
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
