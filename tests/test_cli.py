@@ -557,7 +557,7 @@ def test_a_table_that_cannot_be_read_is_told(content: str, words: str, capsys) -
         ("p", 10, "weights lie from 0 to 1 (divide per cents by 100): '10'"),
         ("n", "100,000", "write a decimal point, and nothing between thousands): '100,000'"),
         ("n", 0, "sizes must be above 0: '0'"),
-        ("loss", "inf", "without a result): 'inf'"),
+        ("loss", "inf", "leave out the row): 'inf'"),
         ("loss", -1.5, "losses must be above 0 (log-probabilities: change the sign; a quality"),
     ],
 )
