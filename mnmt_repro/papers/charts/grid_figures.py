@@ -60,8 +60,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, kind)}. With {law}, R² is {r2:.3f} or more on the fitted losses."
-        + unjudged(grid),
+        caption=f"{label(grid, kind)}. With {law}, R² ≥ {r2:.3f} in sample.{unjudged(grid)}",
         folded=folded,
     )
 

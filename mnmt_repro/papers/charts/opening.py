@@ -121,9 +121,9 @@ def three_lines(
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
-        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()}",
+        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
+        + caution.get(claim, ""),
     }
-    lines["How sure"] += " " + caution.get(claim, "")
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = []
     for name in others:

@@ -183,9 +183,9 @@ LEAST_OWN_TOKENS = 25
 
 
 def with_enough_text(rows: pd.DataFrame, *cohorts: str) -> pd.DataFrame:
-    """Rows without the cells of some cohorts that verdicts leave out: a decay, and little text.
+    """Rows without the cells of some cohorts that have a decay and too little text for a verdict.
 
-    Runs that stopped early all stay, since none of them is judged.
+    All runs that stopped early stay.
     """
     cell = [rows[name] for name in ("cohort", "mixture", "pair", "n_non_embedding", "test_set")]
     judged = rows["tier"].isin(["steady", "settled"]) & rows["cohort"].isin(cohorts)
