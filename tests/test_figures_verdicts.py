@@ -24,13 +24,13 @@ CLAIMS = declared_claims()
 
 @pytest.fixture
 def stored(tmp_path: Path) -> pd.DataFrame:
-    """A11 robust; A18 out of reach; B1 without rows; B3 refuted, late; B16 within its limits."""
+    """A11 robust; A18 out of reach; B1 without rows; B5 refuted, late; B16 within its limits."""
     same = (4.0, 3.9, 4.1)
     verdicts = [
         made_verdict(CLAIMS["A11"], headline=same, beside=same, half=same, text_matched=same),
         made_verdict(CLAIMS["A18"]),
         made_verdict(CLAIMS["B1"]),
-        made_verdict(CLAIMS["B3"], post_hoc=True, headline=(0.8, 0.7, 0.9)),
+        made_verdict(CLAIMS["B5"], post_hoc=True, headline=(-0.8, -0.9, -0.7)),
         made_verdict(CLAIMS["B16"], headline=(0.05, -0.1, 0.2)),
     ]
     result = verdicts[1].headline
@@ -45,7 +45,7 @@ def test_a_badge_says_verdict_effect_and_where_it_leads(stored: pd.DataFrame) ->
     first = badge(stored, "A11")
     assert first.label == "✓ A11 reproduced" and first.href == "../verdicts.html#claim-a11"
     assert "4.00 times (3.90 to 4.10)" in first.title
-    assert badge(stored, "B3").label == "✗ B3 not reproduced, post hoc"
+    assert badge(stored, "B5").label == "✗ B5 not reproduced, post hoc"
     assert badge(stored, "B1").title.endswith("no rows yet")
     assert "BLEURT&#x27;s weights | &lt;none&gt;" in badge(stored, "A18").to_html()
     with pytest.raises(InputError, match="claim A2 has no stored verdict"):
@@ -69,19 +69,19 @@ def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
 
 def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> None:
     shown = claim_list(stored, list(CLAIMS.values()))
-    for claim in ("A11", "A18", "B1", "B3", "B16"):
+    for claim in ("A11", "A18", "B1", "B5", "B16"):
         assert shown.html.count(f'<tbody id="{anchor(claim)}"') == 1
     assert f'<tbody id="{anchor("A2")}"' not in shown.html
     assert "nan" not in shown.html.replace("NaN", "nan").partition("<script")[0].lower()
     assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
-    assert "B3  not reproduced" in shown.words
+    assert "B5  not reproduced" in shown.words
 
 
 def test_a_claim_leads_to_its_changes(stored: pd.DataFrame) -> None:
     shown = claim_list(stored, list(CLAIMS.values())).html
     links = re.findall(r'after-seeing-data.html#([^"]+)', shown)
-    assert links == [f"changes-{claim}" for claim in ("a11", "a18", "b1", "b3", "b16")]
+    assert links == [f"changes-{claim}" for claim in ("a11", "a18", "b1", "b5", "b16")]
     kinds = ("date", "kind", "change", "known", "commit")
     changes = pd.DataFrame([dict.fromkeys(kinds, "x") | {"claims": "A2 B3"}])
     html = change_list(changes, ["B3"]).html
@@ -91,8 +91,8 @@ def test_a_claim_leads_to_its_changes(stored: pd.DataFrame) -> None:
 
 def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -> None:
     exhibits = [
-        Exhibit(id="B Table 1", shows="x", claims=("B3", "B1"), page="p", chart="c",
-                answer="it closes {B3}, and {B1 on 'software25, main condition'}."),
+        Exhibit(id="B Table 1", shows="x", claims=("B5", "B1"), page="p", chart="c",
+                answer="it costs {B5}, and {B1 on 'software25, main condition'}."),
         Exhibit(id="B Figure 1", shows="x", reason="a drawing"),
         Exhibit(id="B Table 2", shows="x", page="p", chart="c", answer="languages."),
         Exhibit(id="B Table 3", shows="x", claims=("A18",), page="p", chart="c", answer="{A18}"),
@@ -100,7 +100,7 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     ]  # fmt: skip
     board = scoreboard(exhibits, stored, "B")
     first, second, *others = board.words.splitlines()
-    assert first.startswith("B Table 1: It closes 80") and "(not measured yet)." in first
+    assert first.startswith("B Table 1: It costs −0.8") and "(not measured yet)." in first
     assert second == "B Figure 1: Not re-made: a drawing"
     assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
     assert others[1] == "B Table 3: Not judged yet: BLEURT's weights | <none>."

@@ -13,15 +13,15 @@ from mnmt_repro.papers.claims import load_exhibits
 from mnmt_repro.papers.commands.report import codecheck, hashes, report
 from mnmt_repro.papers.commands.verify import PASSED
 
-EFFECTS = {"A11": (4.0, 3.5, 4.5), "B3": (0.8, 0.7, 0.9)}  # at least 3, and at least 90.9 %
+EFFECTS = {"A11": (4.0, 3.5, 4.5), "B5": (-0.8, -0.9, -0.7)}  # at least 3, and at least 0
 
 
 def written(folder: Path, wrong: dict[str, str]) -> str:
     """A report on a claim that is reproduced, one that is not, and one without rows."""
-    claims = [declared_claims()[name] for name in ("A11", "A14", "B3")]
+    claims = [declared_claims()[name] for name in ("A11", "A14", "B5")]
     verdicts = [
         made_verdict(
-            claim, post_hoc=claim.id == "B3", headline=EFFECTS.get(claim.id, (float("nan"),))
+            claim, post_hoc=claim.id == "B5", headline=EFFECTS.get(claim.id, (float("nan"),))
         )
         for claim in claims
     ]
@@ -37,7 +37,7 @@ def test_the_answer_comes_first_each_claim_follows_and_no_other_file_is_needed(
     assert body.startswith(f"<p><b>{PASSED}</b></p>")
     assert "Of 3 claims: 1 reproduced, 1 not reproduced, 1 undecided. Post hoc: 1." in body
     assert "For 2 of them the limit was committed before the rows" in body
-    for claim in ("A11", "A14", "B3"):
+    for claim in ("A11", "A14", "B5"):
         assert f'<tbody id="claim-{claim.lower()}"' in body
     assert "4.0 times (3.5 to 4.5)" in body and "nan" not in body.lower().replace("nano", "")
     assert "<script" not in text and "src=" not in text and "<link" not in text

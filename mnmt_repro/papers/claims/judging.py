@@ -57,7 +57,6 @@ EFFECTS: dict[str, Callable[[Evidence, Setting], Units]] = {
         settled.nearer_with_text,
         quality.metric_linear,
         updates_saved.updates_saved,
-        updates_saved.upgrade_against_scratch,
         ablations.ablation,
         ablations.directions_learned,
         forgetting.embeddings_substituted,
@@ -132,7 +131,7 @@ def judge(claim: Claim, setting: Setting, evidence: Evidence) -> Outcome:
     """
     if claim.effect not in EFFECTS:
         raise InputError(f"claim {claim.id}: effect {claim.effect} does not exist")
-    if claim.out_of_reach:
+    if claim.out_of_reach and setting == claim.headline:
         return Outcome(verdict=OUT_OF_REACH, why=claim.out_of_reach)
     if missing := evidence.missing(setting):
         return Outcome(verdict=UNDECIDED, why=missing)

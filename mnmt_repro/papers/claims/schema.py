@@ -88,7 +88,7 @@ class Claim:
     note
         What the page found about the reason, in two or three sentences.
     out_of_reach
-        What the claim needs that cannot be had here.
+        What the headline needs that cannot be had here.
     """
 
     id: str

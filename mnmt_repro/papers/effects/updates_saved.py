@@ -7,15 +7,11 @@ reaches the loss before its first budget has the largest factor there is ("more 
 never does the smallest ("less than").
 
 Losses are means over directions, which are fixed. Seeds of the two arms are resampled apart.
-
-B3 is about the deeper model, which has no run with a decay. So it is judged by its gap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,13 +27,6 @@ from mnmt_repro.papers.effects.noise import (
     NoRowsYet,
     common_draws,
     measured,
-)
-from mnmt_repro.papers.effects.variants import (
-    Variants,
-    functional,
-    gain,
-    gap_shares,
-    p_value,
 )
 
 OLD_UPDATES = 1.0
@@ -113,7 +102,7 @@ def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
 
 
 def updates_saved(evidence: Evidence, setting: Setting) -> Units:
-    """B1, B2, B13, B20: how many times fewer updates an upgrade needs than from scratch."""
+    """B1, B2, B3, B13, B20: how many times fewer updates an upgrade needs than from scratch."""
     rows = evidence.rows(setting)
     if rows.empty:
         raise NoRowsYet(f"no rows of {setting.name}")
@@ -136,44 +125,3 @@ def updates_saved(evidence: Evidence, setting: Setting) -> Units:
         arms = arm(upgrade, 0), arm(baseline, 1)
         units[new] = factors_saved(*arms, setting.options.get("closed", 1.0))
     return units
-
-
-def upgrade_against_scratch(evidence: Evidence, setting: Setting) -> Units:
-    """B3: upgraded models against those trained from scratch, after one share of the updates."""
-    variants = evidence.variants(setting)
-    return {
-        upgraded: _upgrade(variants, setting.options, upgraded, baseline)
-        for upgraded, baseline in setting.options["upgrades"].items()
-    }
-
-
-def _upgrade(
-    variants: Variants, options: Mapping[str, Any], upgraded: str, baseline: str
-) -> Measures:
-    model = variants.variant(upgraded, options["share"])
-    full, early = (variants.variant(baseline, share) for share in (1.0, options["early"]))
-    groups = groups_of("Mt25")
-    measures: Measures = {}
-    for group, pairs in groups.items():
-        treated, control, start = variants.samples(pairs, model, full, early)
-        if group == "all":
-            measures |= {
-                "gain": gain(treated, control),
-                "p_value": p_value(treated, control),
-                **gap_shares(treated, control, start),
-            }
-        else:
-            name = group.replace(" ", "_")
-            measures[f"gain_{name}"] = gain(treated, control)
-            measures[f"closed_{name}"] = gap_shares(treated, control, start)["closed"]
-    for metric in ("chrfpp", "spbleu"):  # NaN where not decoded
-        ratio = score = Measure(value=float("nan"))
-        try:
-            treated, control = variants.samples(groups["all"], model, full, metric=metric)
-        except NoRowsYet:
-            pass
-        else:
-            ratio = functional(lambda t, c: t / c, treated, control)
-            score = Measure(value=control.value)
-        measures |= {f"{metric}_ratio": ratio, f"{metric}_baseline": score}
-    return measures

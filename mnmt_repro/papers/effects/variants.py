@@ -463,19 +463,17 @@ def gain_out_less_into(out: Sequence[Sample], into: Sequence[Sample]) -> Measure
 
 
 def gap_shares(treated: Sample, control: Sample, start: Sample) -> Measures:
-    """Share of the gap between the early and the full baseline that is closed, and what remains.
+    """Share of the gap between the early and the full baseline that is closed.
 
-    Beside them the gap, in per cent of the early loss, and the baseline's perplexity over the
-    treated model's. Both shares are NaN where the gap is not above `MARGIN` per cent with its whole
-    interval above zero.
+    Beside it the baseline's perplexity over the treated model's. The share is NaN where the gap is
+    not above `MARGIN` per cent with its whole interval above zero.
     """
     gap = functional(lower_by, start, control)
     perplexity = functional(lambda t, c: np.exp(c - t), treated, control)
-    closed = remaining = Measure(value=float("nan"))
+    closed = Measure(value=float("nan"))
     if gap.value >= MARGIN and gap.low > 0:
         closed = functional(lambda t, c, s: (s - t) / (s - c), treated, control, start)
-        remaining = functional(lambda t, c, s: (t - c) / (s - c), treated, control, start)
-    return {"gap": gap, "closed": closed, "remaining": remaining, "perplexity_ratio": perplexity}
+    return {"closed": closed, "perplexity_ratio": perplexity}
 
 
 def p_value(treated: Sample, control: Sample) -> Measure:
