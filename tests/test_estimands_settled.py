@@ -113,7 +113,8 @@ def test_mixtures_of_another_cohort_are_read_on_the_single_pairs_of_the_last() -
 
 
 def test_each_way_is_read_on_its_single_pairs() -> None:
-    sampled, matched = log_linear(table()), log_linear(table(MATCHED, alone=()))
+    sampled = log_linear(table(alone=(100, 900, *MIXED[1:])))
+    matched = log_linear(table(MATCHED, alone=()))
     weighted = matched[matched["p"] < 1].assign(cross_entropy=lambda f: f["cross_entropy"] * 0.9)
     rows = pd.concat([sampled, weighted]).assign(passes=2.0)
     read = settled.fractions_by_way(rows, settled.ways(GRID), 0.05).set_index(["way", "n"])
@@ -124,6 +125,11 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
     assert whole["times"] == pytest.approx(0.05**-0.5, rel=1e-3)
     assert weight["times"] / whole["times"] == pytest.approx(0.9**-5, rel=1e-3)
     assert whole["own"] == pytest.approx(1e6 / MIXED[1]) and whole["passes"] == 2
+    # Losses fall with the fifth root of f N.
+    assert [whole["deficit"], weight["deficit"]] == pytest.approx(
+        [100 * (0.05**-0.1 - 1), 100 * (0.9 * 0.05**-0.1 - 1)]
+    )
+    assert math.isnan(read.loc["text-matched", MIXED[0]]["deficit"])  # no single pair
 
 
 # ------------------------------------------------------------------ slope, exponent, text

@@ -213,7 +213,9 @@ def fractions_by_way(
     """How many times its weight a pair gets of a model, by each way to train that has rows.
 
     It is the geometric mean of f over p (`interpolated_fraction`) over the pairs of a size. Sizes
-    at which some pair cannot be read are left out.
+    at which some pair cannot be read are left out. The deficit is what the small weight costs: the
+    geometric mean over pairs of the loss over that of a single pair of this size and way, less 1.
+    Text-matched pairs have read as much as the single pair. So their deficit is the weight's alone.
 
     Parameters
     ----------
@@ -225,24 +227,36 @@ def fractions_by_way(
     Returns
     -------
     DataFrame
-        ``way, n, times, low, high`` (95 %) and, of the pair with the fewest, ``own`` tokens per
-        parameter and ``passes`` over its text.
+        ``way, n, times, low, high`` (95 %), ``deficit, deficit_low, deficit_high`` (per cent) and,
+        of the pair with the fewest, ``own`` tokens per parameter and ``passes`` over its text.
+        The deficit is NaN where a pair has no single-pair model of the size.
     """
     for way, names in cohorts.items():
         mixed, alone = (rows[rows["cohort"] == name] for name in names)
         mixed, alone = mixed[mixed["p"].round(9) == weight], alone[alone["p"] == 1]
         if mixed.empty or alone.empty:
             continue
-        cells, log_f = interpolated_fraction(cells_of(pd.concat([mixed, alone])), weight)
+        every = cells_of(pd.concat([mixed, alone]))
+        cells, log_f = interpolated_fraction(every, weight)
         passes = mixed.groupby("n_non_embedding")["passes"].max()
         for n, group in cells.groupby("n_non_embedding"):
             times = np.exp(log_f[:, group.index].mean(1)) / weight
             if np.isnan(times[0]):
                 continue
             of_text = {"own": own_tokens(group).min(), "passes": passes[n]}
-            share = _measured(times)
+            share, cost = _measured(times), _deficit(every[every["n_non_embedding"] == n], weight)
             values = {"times": share.value, "low": share.low, "high": share.high}
+            values |= {"deficit": cost.value, "deficit_low": cost.low, "deficit_high": cost.high}
             yield {"way": way, "n": n} | values | of_text
+
+
+def _deficit(cells: Cells, weight: float) -> Measure:
+    """Per cent by which losses of a weight exceed those of single pairs, of cells of one size."""
+    losses = np.log(drawn(cells))
+    small, alone = ((cells["p"] == p).to_numpy() for p in (weight, 1.0))
+    if [*cells["pair"][small]] != [*cells["pair"][alone]]:
+        return Measure(value=np.nan)
+    return _measured(100 * np.expm1((losses[:, small] - losses[:, alone]).mean(1)))
 
 
 def _require_sizes(sizes: pd.Series, what: str) -> None:
