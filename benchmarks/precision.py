@@ -1,8 +1,7 @@
 """Losses of models that are trained in float32 and in bfloat16, both compiled, on real text.
 
-Each pair of runs differs in precision alone: seed, text and batches are the same. Seeds move a loss
-by a few per cent, and rounding moves it about as far, because every rounding leads to other weights.
-So the mean difference over seeds counts, with its 95 % interval (Student's t). `train` takes
+Each pair of runs differs in precision alone: seed, text and batches are the same. Every rounding
+leads to other weights, so one run tells little. The mean difference over seeds counts, with its 95 % interval (Student's t). `train` takes
 bfloat16 by default only while this interval holds zero, or lies within the deviation of one seed.
 Needs the corpus webtech.
 

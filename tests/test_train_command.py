@@ -380,12 +380,16 @@ def test_a_model_that_memory_cannot_hold_is_refused_before_it_is_made(capsys, mo
 
 def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatch) -> None:
     monkeypatch.setattr("mnmt_repro.training.compiled.can_compile", lambda device: True)
+    lower = [False]
+    monkeypatch.setattr("mnmt_repro.training.compiled.has_bfloat16", lambda: lower[0])
     monkeypatch.setattr(train_module, "COMPILE_PAYS", {8: 1000})
     trained: list[bool] = []
+    precisions: list[str] = []
     real = loop.train
 
     def train(*args: object, **given: object) -> object:  # the same run, never compiled
         trained.append(args[1].compile)  # type: ignore[attr-defined]
+        precisions.append(args[1].precision)  # type: ignore[attr-defined]
         plain = dataclasses.replace(args[1], compile=False)  # type: ignore[type-var]
         return real(*args[:1], plain, *args[2:], **given)
 
@@ -395,12 +399,21 @@ def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatc
     assert "not compiled: compiling pays from 1,000 target tokens" in capsys.readouterr().err
     assert main([*SMALL, *many, "--out", "begun"]) == 0  # the choice is kept
     assert main([*SMALL, *many, "--out", "fast"]) == 0
-    assert "training is compiled, which pays from 1,000" in capsys.readouterr().err
+    assert "training is compiled in float32, which pays from 1,000" in capsys.readouterr().err
     assert main([*SMALL, *many, "--out", "fast"]) == 0
     assert main([*SMALL, *many, "--exact", "--out", "exact"]) == 0
     assert main([*SMALL, "--config", "fast", "--out", "like"]) == 0
     assert main([*SMALL, "--config", "fast", "--exact", "--out", "un"]) == 0
     assert trained == [False, False, True, True, False, True, False]
+    lower[0] = True  # a processor with bfloat16
+    assert main([*SMALL, *many, "--out", "fast"]) == 0  # begun in float32
+    assert set(precisions) == {"float32"}
+    for given in (["--out", "low"], ["--out", "low"], ["--precision", "float32", "--out", "high"]):
+        assert main([*SMALL, *many, *given]) == 0
+    assert "training is compiled in bfloat16, which pays" in capsys.readouterr().err
+    lower[0] = False
+    assert main([*SMALL, *many, "--out", "low"]) == 0  # begun in bfloat16
+    assert precisions[-4:] == ["bfloat16", "bfloat16", "float32", "bfloat16"]
     capsys.readouterr()
     for more in (["--compile"], ["--precision", "bfloat16"]):
         fails([*SMALL, *few, "--exact", *more], capsys, "--exact: ", more[0])

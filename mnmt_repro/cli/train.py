@@ -66,20 +66,27 @@ def _compilable(options: TrainOptions) -> TrainOptions:
 def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, ...]]:
     """The run as it was begun, or else compiled where `COMPILE_PAYS` says so; and lines on why.
 
-    Options may settle the path; the table is of one process with one thread.
+    A compiled run is in bfloat16 where the processor has it and no precision was asked for: losses
+    are the same within the noise of seeds (`data/benchmarks/precision.json`). Options may settle
+    the path; the table is of one process with one thread.
     """
     from mnmt_repro.runs.trained import RUN, read_about
-    from mnmt_repro.training.compiled import can_compile
+    from mnmt_repro.training.compiled import can_compile, has_bfloat16
 
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1 and options.threads == 1
     settled = options.exact or options.config is not None or options.training.compile
     other = options.device != "cpu" or options.shard or options.recompute
     if settled or other or not alone:
         return spec, ()
-    compiled = replace(spec, training=replace(spec.training, compile=True))
-    for folder in (_folder(options, spec), _folder(options, compiled)):
-        if (folder / RUN).exists():
-            return compiled if read_about(folder)["training"].get("compile") else spec, ()
+    likely = dict.fromkeys([spec.training.precision] + ["bfloat16"] * options.any_precision)
+    compiled = {
+        name: replace(spec, training=replace(spec.training, compile=True, precision=name))
+        for name in likely
+    }
+    for each in (spec, *compiled.values()):
+        if ((folder := _folder(options, each)) / RUN).exists():
+            begun = read_about(folder)["training"]
+            return (compiled.get(begun["precision"], spec) if begun.get("compile") else spec), ()
     width, tokens = spec.model.d_model, spec.training.planned_tokens
     pays = next((pays for most, pays in COMPILE_PAYS.items() if width <= most), None)
     if pays is None:
@@ -87,8 +94,10 @@ def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, 
     elif tokens < pays:
         why = f"compiling pays from {pays:,} target tokens at width {width}"
     elif can_compile(options.device):
-        why = f"compiled, which pays from {pays:,} target tokens at width {width}; see --exact"
-        return compiled, (f"training is {why}",)
+        lower = options.any_precision and has_bfloat16()
+        name = "bfloat16" if lower else spec.training.precision
+        why = f"compiled in {name}, which pays from {pays:,} target tokens at width {width}"
+        return compiled[name], (f"training is {why}; see --exact",)
     else:
         why = "there is no C++ compiler"
     return spec, (f"training is not compiled: {why}",)

@@ -68,6 +68,7 @@ class TrainOptions:
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
     )
     conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
+    any_precision: bool = False  # none was asked for, here or by what settings are taken from
     concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
         "conlang: its languages, also those that an upgrade will add (default: src,aaa,bbb)",
@@ -103,16 +104,20 @@ class TrainOptions:
     training: TrainingConfig = field(
         metadata={
             "group": "training",
-            "defaults": {**USUAL, "optimiser": None},  # which decides the rate; see `usual`
+            # The optimiser decides the rate, and a precision that is not given may be either.
+            "defaults": {**USUAL, "optimiser": None, "precision": None},
             "notes": {
                 "optimiser": "default: adafactor",
+                "precision": "default: bfloat16 where training is compiled by default on such a "
+                "processor, else float32",
                 "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
                 "target_tokens": f"default: {FIRST_BUDGET:,}",
             },
         }
     )
     exact: bool = setting(
-        "train as stored runs were: in float32, never compiled, so that they repeat bit for bit",
+        "train as stored runs were: in float32, never compiled, so that they repeat bit for bit "
+        "(default: the fast path where it pays, which rounds otherwise)",
         False,
     )
     out: Path | None = setting(
@@ -168,7 +173,8 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
     optimiser = options.optimiser or before
     if optimiser != before or "learning_rate" not in values:
         values["learning_rate"] = PEAK[optimiser]
-    return values | {"optimiser": optimiser}
+    free = options.precision is None and "precision" not in values
+    return {"precision": "float32"} | values | {"optimiser": optimiser, "any_precision": free}
 
 
 def _refuse_excluded(options: argparse.Namespace) -> None:
@@ -205,7 +211,8 @@ def read_options(parsed: argparse.Namespace) -> TrainOptions:
                     "make another upgrade"
                 )
     try:
-        options = read_fields(parsed, TrainOptions, conlang=vars(parsed).get("conlang"))
+        made = {name: vars(parsed).get(name) for name in ("conlang", "any_precision")}
+        options = read_fields(parsed, TrainOptions, **made)
     except InputError as error:
         names = (each.name for each in dataclasses.fields(TrainingConfig))
         raise _as_options(error, names) from error

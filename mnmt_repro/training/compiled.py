@@ -44,6 +44,15 @@ def can_compile(device: str) -> bool:
     return True
 
 
+def has_bfloat16() -> bool:
+    """Whether this processor multiplies in bfloat16 itself; others imitate it slowly."""
+    asked = (getattr(torch.cpu, f"_is_{name}_supported", bool) for name in _PRODUCTS)
+    return any(has() for has in asked)
+
+
+_PRODUCTS = ("avx512_bf16", "amx_tile")
+"""What a processor of that kind has, as PyTorch calls it."""
+
 _EXAMPLE = (12, 24, 40)
 """Sentences, source and target tokens of the batch that a program is compiled for."""
 
