@@ -1,8 +1,9 @@
 """Losses of models that are trained in float32 and in bfloat16, both compiled, on real text.
 
 Each pair of runs differs in precision alone: seed, text and batches are the same. Every rounding
-leads to other weights, so one run tells little. The mean difference over seeds counts, with its 95 % interval (Student's t). `train` takes
-bfloat16 by default only while this interval holds zero, or lies within the deviation of one seed.
+leads to other weights, so one run tells little. The mean difference over seeds counts, with its
+95 % interval (Student's t). `train` takes bfloat16 by default only while this interval holds zero,
+or lies within the deviation of one seed.
 Needs the corpus webtech.
 
     OMP_NUM_THREADS=1 python benchmarks/precision.py [--out data/benchmarks/precision.json]
