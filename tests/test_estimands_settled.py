@@ -116,7 +116,8 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
     sampled = log_linear(table(alone=(100, 900, *MIXED[1:])))
     matched = log_linear(table(MATCHED, alone=()))
     weighted = matched[matched["p"] < 1].assign(cross_entropy=lambda f: f["cross_entropy"] * 0.9)
-    rows = pd.concat([sampled, weighted]).assign(passes=2.0)
+    alone = (weighted["n_non_embedding"] == MIXED[-1]) & (weighted["pair"] == PAIRS[1])
+    rows = pd.concat([sampled, weighted[~alone]]).assign(passes=2.0)
     read = settled.fractions_by_way(rows, settled.ways(GRID), 0.05).set_index(["way", "n"])
     assert list(dict.fromkeys(read.index.get_level_values("way"))) == [
         "all of the text", "text-matched",
@@ -130,6 +131,7 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
         [100 * (0.05**-0.1 - 1), 100 * (0.9 * 0.05**-0.1 - 1)]
     )
     assert math.isnan(read.loc["text-matched", MIXED[0]]["deficit"])  # no single pair
+    assert [n for way, n in read.index if way == "text-matched"] == [*MIXED[:-1]]  # of both pairs
 
 
 # ------------------------------------------------------------------ slope, exponent, text

@@ -213,7 +213,7 @@ def fractions_by_way(
     """How many times its weight a pair gets of a model, by each way to train that has rows.
 
     It is the geometric mean of f over p (`interpolated_fraction`) over the pairs of a size. Sizes
-    at which some pair cannot be read are left out. The deficit is what the small weight costs: the
+    at which some pair is not trained, or cannot be read, are left out. The deficit is what the small weight costs: the
     geometric mean over pairs of the loss over that of a single pair of this size and way, less 1.
     Text-matched pairs have read as much as the single pair. So their deficit is the weight's alone.
 
@@ -241,7 +241,7 @@ def fractions_by_way(
         passes = mixed.groupby("n_non_embedding")["passes"].max()
         for n, group in cells.groupby("n_non_embedding"):
             times = np.exp(log_f[:, group.index].mean(1)) / weight
-            if np.isnan(times[0]):
+            if np.isnan(times[0]) or len(group) < alone["pair"].nunique():
                 continue
             of_text = {"own": own_tokens(group).min(), "passes": passes[n]}
             share, cost = _measured(times), _deficit(every[every["n_non_embedding"] == n], weight)
