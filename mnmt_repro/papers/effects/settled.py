@@ -213,8 +213,9 @@ def fractions_by_way(
     """How many times its weight a pair gets of a model, by each way to train that has rows.
 
     It is the geometric mean of f over p (`interpolated_fraction`) over the pairs of a size. Sizes
-    at which some pair is not trained, or cannot be read, are left out. The deficit is what the small weight costs: the
-    geometric mean over pairs of the loss over that of a single pair of this size and way, less 1.
+    at which some pair is not trained, or cannot be read, are left out. The deficit is what the
+    small weight costs: the geometric mean over pairs of the loss over that of a single pair of this
+    size and way, less 1.
     Text-matched pairs have read as much as the single pair. So their deficit is the weight's alone.
 
     Parameters
