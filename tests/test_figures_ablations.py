@@ -93,6 +93,22 @@ def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
 
 
+def test_the_better_way_stands_first_and_a_run_that_is_missing_has_no_gain(
+    rows: pd.DataFrame,
+) -> None:
+    table = ablations.choices(rows)
+    assert table.loc[table["cohort"] == "software25-noise", "gain, %"].isna().all()
+    five = table["variant"].eq("alpha 5") & table["against"].eq("alpha 1")
+    old = table[five & table["on"].eq("original")].assign(one="five", other="none")
+    assert old["gain, %"].item() == pytest.approx(-1, abs=0.01)
+    assert old["difference"].item() == pytest.approx(33.0 - 33.2)  # by eye from the paper
+    (turned,) = ablations.better_first(old).to_dict("records")
+    assert (turned["one"], turned["other"]) == ("none", "five")
+    assert turned["gain, %"] == pytest.approx(100 * (1 - 1 / 1.01), abs=0.01)
+    open_ = old.assign(high=0.5)
+    assert ablations.better_first(open_).equals(open_)
+
+
 # Groupings
 
 

@@ -16,11 +16,12 @@ import pandas as pd
 
 from mnmt_repro.papers.cohorts.catalogue import find_cohort
 from mnmt_repro.papers.cohorts.languages25 import LANGUAGES, LEVELS, directions, directions_of
+from mnmt_repro.papers.cohorts.software25 import OURS
 from mnmt_repro.papers.cohorts.software25_runs import CORPUS
 from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
-from mnmt_repro.papers.effects.noise import Measure
+from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.published import (
     GROUPS,
     NOTICEABLE,
@@ -29,6 +30,7 @@ from mnmt_repro.papers.effects.published import (
     printed_table,
 )
 from mnmt_repro.papers.effects.variants import (
+    GAIN,
     NO_GAIN,
     TABLE3,
     Sample,
@@ -38,8 +40,11 @@ from mnmt_repro.papers.effects.variants import (
     gain,
     gain_out_less_into,
     largest_change,
+    latest_variants,
     lead,
+    variants_of,
 )
+from mnmt_repro.repository import ROOT
 
 SHARE = 0.3  # of the baselines' updates: all ablations are scored after 30k
 
@@ -196,8 +201,11 @@ def as_gains(ablation: Ablation, table: pd.DataFrame) -> pd.DataFrame:
     >>> as_gains(ABLATIONS[0], pd.DataFrame([cell])).iloc[0].tolist()
     [3.6, 20.0, -25.0, 50.0]
     """
-    if not ablation.control_is_choice:
-        return table
+    return _turned(table) if ablation.control_is_choice else table
+
+
+def _turned(table: pd.DataFrame) -> pd.DataFrame:
+    """The gains of the other way round."""
     value, low, high = (
         -100 * table[name] / (100 - table[name]) for name in ("gain, %", "high", "low")
     )
@@ -240,42 +248,56 @@ def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, s
             }
 
 
-_PARTS = (  # part, table, variant, directions: the gain of having the part, by `as_gains`
-    ("old weights, not random (same size)", "table3", "Mt25, random init all", "all"),
-    ("old weights, not random (wider)", "table3", "Mt25-wide, random init all", "all"),
-    ("old weights, not random (deeper)", "table3", "Mt25-deep, random init all", "all"),
-    ("old embeddings, not random", "table4", "Mt25, all embeddings random", "all"),
-    ("up-sampling × 5, not × 1, on added languages", "table5", "alpha 5", "added"),
-    ("up-sampling × 5, not × 1, on old languages", "table5", "alpha 5", "original"),
-    ("rate of old weights × 0.5, not × 1", "table6", "old 0.5, new 1", "all"),
-    ("schedule that goes on, not a new warm-up", "schedule", "reset", "all"),
-    ("new embeddings from <unk>, not random", "table4", "Mt25, new embeddings random", "all"),
-    ("copied new units, not random", "table4", "Mt25-wide, new units random", "all"),
-    ("averaged new layers, not random", "table4", "Mt25-deep, new layers random", "all"),
-    ("noise on copies, not none", "noise", "noise 0.01", "all"),
-    ("slowing half of the old weights, not all", "table11", "f 1e-6, gamma 0.25", "all"),
-)
+CHOICES = ROOT / "data" / "choices.csv"
+"""One way and the others, run against each other. A row with a ``choice`` is advice on the recipe's
+page; one with a ``part`` is drawn among the ablations."""
 
 
-def worth(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """How much each part of the recipe lowers the loss, the largest first.
+@framed()
+def choices(rows: pd.DataFrame, *, tier: str = "mini", test_set: str = "indomain") -> Rows:
+    """How much lower the loss is one way than the other, or than the best of several others.
 
     Parameters
     ----------
-    tables
-        Name of an ablation to its `cells`, by `as_gains`.
+    rows
+        From `results.load`, of all cohorts and of those that tell the noise of the seed.
 
     Returns
     -------
     DataFrame
-        The columns of `cells`, of which ``variant`` is the part.
+        The columns of `CHOICES`, with the cohort that is read; the printed ``difference`` in spBLEU
+        and its ``mark`` where there is one other; ``gain, %, low, high``, NaN where a run is not
+        stored; ``seeds``.
     """
-    parts = []
-    for part, name, variant, group in _PARTS:
-        table = tables[name]
-        chosen = table["variant"].eq(variant) & table["group"].eq(group)
-        parts.append(table[chosen].assign(variant=part))
-    return pd.concat(parts).sort_values("gain, %", ascending=False, kind="stable")
+    printed = {each.cohort: _printed(each) for each in ABLATIONS}
+    for row in pd.read_csv(CHOICES, keep_default_na=False).to_dict("records"):
+        cohort, pairs = f"{CORPUS}-{row['cohort']}", directions_of(row["on"])
+        names = [row["variant"], *row["against"].split(";")]
+        find = variants_of if {*names} & {*OURS} else latest_variants  # ours alone: first seeds
+        bench = find(rows, cohort, tier=tier, test_set=test_set)
+        runs = [bench.variant(name, SHARE) for name in names]
+        cells = [printed.get(cohort, {}).get((name, row["on"]), _NOT_PRINTED) for name in names]
+        one, other = cells if len(cells) == 2 else [_NOT_PRINTED] * 2
+        try:
+            first, *others = bench.samples(pairs, *runs)
+            worth = lead(first, others) if others[1:] else gain(first, others[0])
+        except NoRowsYet:
+            worth = Measure(value=math.nan)
+        yield {
+            **row,
+            "cohort": bench.cohort,
+            "difference": one["paper"] - other["paper"],
+            "mark": one["mark"] or other["mark"],  # a control has none
+            **dict(zip(GAIN, (worth.value, worth.low, worth.high), strict=False)),
+            "seeds": bench.seeds(pairs, *runs),
+        }
+
+
+def better_first(table: pd.DataFrame) -> pd.DataFrame:
+    """`choices` in which the other way stands first where it is clear that it is better."""
+    worse = (table["high"] < 0) & ~table["against"].str.contains(";")
+    turned = _turned(table).rename(columns={"one": "other", "other": "one"})
+    return table.mask(worse, turned[table.columns])
 
 
 _NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
