@@ -174,4 +174,4 @@ def test_a_claim_is_judged_once_all_declared_runs_are_stored() -> None:
     assert found.effect.value == pytest.approx(2.5, rel=0.05)
     some = frame[frame["run_id"] != ids["M25", 2.0, 5]]
     found = judge(claim, claim.headline, Evidence(frame=some))
-    assert (found.verdict, found.why) == ("undecided", "37 of 38 declared runs are stored")
+    assert (found.verdict, found.why) == ("undecided", "needs all of its runs: 37 of 38 are stored")

@@ -17,7 +17,14 @@ from mnmt_repro.papers.charts.measures import limit_written, measured, named
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, effect_of, headline, how_sure
+from mnmt_repro.papers.charts.verdicts import (
+    badge,
+    claims_by_id,
+    effect_of,
+    headline,
+    how_sure,
+    reason,
+)
 
 PAPER_LINKS = {
     "A": "https://arxiv.org/abs/2302.09650",
@@ -115,9 +122,10 @@ def three_lines(
     if pd.notna(row["value"]):
         where += f", {counted(int(row['seeds']), 'seed')}"
     ours = f"{_ours(row)} ({where})."
-    if "declared runs" in row["why"]:
-        ours = ours.replace(f": {row['why']}", "")  # which the last line says
-        ours += f" The charts show earlier, shorter runs, too.{_earlier(stored, row)}"
+    if pd.isna(row["value"]):
+        ours = ours.replace(f": {reason(row)}", "")  # which the last line says
+        if claims_by_id()[claim].headline.tier == "settled":
+            ours += f" The charts show earlier, shorter runs, too.{_earlier(stored, row)}"
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],

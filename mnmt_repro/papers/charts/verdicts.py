@@ -53,10 +53,14 @@ def effect_of(row: pd.Series) -> str:
     """The effect behind a stored verdict with its interval, or why there is none."""
     if pd.isna(row["value"]):
         yet = " yet" * (row["verdict"] == "undecided")
-        why = row["why"].partition(". ")[0].replace("with enough text", "too little text")
-        return f"not judged{yet}: {why or 'no rows yet'}"
+        return f"not judged{yet}: {reason(row)}"
     numbers = measured(row["measure"], row, row["claim"])
     return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
+
+
+def reason(row: pd.Series) -> str:
+    """Why a claim has no effect: the first sentence of what is stored."""
+    return row["why"].partition(". ")[0] or "no rows yet"
 
 
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
@@ -119,7 +123,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
     word, seeds = "Low", int(row["seeds"])
     if pd.isna(row["value"]):
-        return f"**Low**: {_missing(row['why']) if row['why'] else 'there is no verdict yet'}."
+        return f"**Low**: {reason(row)}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
         why = "robust: text-matched training agrees, and half of the text changes little"
@@ -136,19 +140,6 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         few = "are few; six that agree" if seeds < 6 else "agree; runs on generated text"
         why = f"{seeds} old models {few} would raise it"
     return f"**{word}**: {why} ({counted(seeds, 'seed')}, {row['kind']})."
-
-
-def _missing(why: str) -> str:
-    """What a claim without a verdict lacks, from the reason that is stored.
-
-    >>> _missing("32 of 52 declared runs are stored")
-    'needs all of its runs: 32 of 52 are stored'
-    >>> _missing("with enough text: 3 of 8 weights have 8 sizes (49 cells)")
-    'needs more text: 3 of 8 weights have 8 sizes'
-    """
-    if "declared runs" in why:
-        return f"needs all of its runs: {why.replace(' declared runs', '')}"
-    return why.partition(" (")[0].partition(". ")[0].replace("with enough", "needs more")
 
 
 def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:

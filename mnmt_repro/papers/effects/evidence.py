@@ -128,7 +128,8 @@ class Evidence:
                 for run in cohort.runs()
             }
             if declared - there:
-                return f"{len(declared & there)} of {len(declared)} declared runs are stored"
+                stored = f"{len(declared & there)} of {len(declared)}"
+                return f"needs all of its runs: {stored} are stored"
         return ""
 
     def variants(self, setting: Setting) -> Variants:
@@ -217,5 +218,5 @@ class Evidence:
             try:
                 full[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
             except NoRowsYet as few:
-                raise OutOfRegime(f"with enough text: {few}") from few
+                raise OutOfRegime(f"needs more text: {few}") from few
         return full
