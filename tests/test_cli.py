@@ -25,7 +25,7 @@ from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.architecture import ModelConfig, parameter_counts
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.fit import LABELS
+from mnmt_repro.cli.losses_table import LABELS
 from mnmt_repro.cli.options import write_table
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary

@@ -6,15 +6,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mnmt_repro.cli.sweep_options import SweepOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
-
-if TYPE_CHECKING:
-    from mnmt_repro.cli.sweep import SweepOptions
 
 SHOWN = 5  # runs named of a longer list
 

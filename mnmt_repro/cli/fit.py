@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
+from mnmt_repro.cli.losses_table import LABELS, TableOptions
 from mnmt_repro.cli.options import (
     JsonOption,
     check_absent,
@@ -22,7 +23,7 @@ from mnmt_repro.cli.options import (
     write_output,
 )
 from mnmt_repro.errors import InputError, note, show
-from mnmt_repro.typed_config import required, setting
+from mnmt_repro.typed_config import setting
 
 if TYPE_CHECKING:
     from mnmt_repro.laws import LawFit
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 
     Fit = LawFit[Any]
     Fitter = Callable[[pd.DataFrame], Fit]
-
-LABELS = ("tier", "cohort", "test_set", "domain", "metric")
-"""Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
 
 NAMED_BY = {"p": "--weight-column", "pair": "--pair-column"}
 """Columns that a table may call otherwise, and the option that says how."""
@@ -52,43 +50,6 @@ HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
 MOST_NAMED = 5
 """Rows that are named as outliers of one pair."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """The table that `fit` and `recommend` read, and its columns."""
-
-    file: Path = required(
-        "results store (a folder, such as runs/results), or a table with a header line: a row for "
-        "each model and pair, with the columns pair, p (weight of the pair, 0 to 1), n (model "
-        "size) and loss. Further seeds are further rows; rows with weight 0 are left out. Columns "
-        f"{', '.join(LABELS)}, where there are such, must have one value",
-        flags=("file",),
-        metavar="FILE.csv",
-    )
-    where: tuple[str, ...] = setting("use only these rows", (), metavar="COLUMN=VALUE")
-    n_column: str = setting("column of model sizes", "n", metavar="NAME")
-    loss_column: str = setting("column of losses", "loss", metavar="NAME")
-    weight_column: str = setting("column of weights", "p", metavar="NAME")
-    pair_column: str = setting("column of pairs", "pair", metavar="NAME")
-    mixture_column: str | None = setting(
-        "column whose value the pairs of one model share, such as run_id: the law then reads the "
-        "weights of all its pairs, and predicts mixtures that nobody trained",
-        metavar="NAME",
-    )
-    direction: Literal["min", "max"] = setting(
-        "min: a loss, falling with size; max: a quality, rising", "min"
-    )
-    errors: Literal["absolute", "relative"] = setting(
-        "least squares of the residuals, or of the residuals over the loss", "absolute"
-    )
-    groups: str | None = setting(
-        "column of runs: rows of one run are not independent, so intervals come from runs",
-        metavar="NAME",
-    )
-    ceiling: float | None = setting(
-        "with --direction max: highest possible score, such as 100", metavar="SCORE"
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

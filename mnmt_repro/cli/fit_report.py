@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import html
 from importlib import resources
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mnmt_repro.cli.fit import FitOptions
+from mnmt_repro.cli.losses_table import TableOptions
 
 
-def fit_report(options: FitOptions) -> str:
+def fit_report(options: TableOptions) -> str:
     """The executed notebook as HTML that needs no other file and runs no script."""
     import papermill
     from nbconvert import HTMLExporter

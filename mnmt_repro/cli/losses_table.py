@@ -1,11 +1,12 @@
-"""A table of losses that `evaluate` adds to, run by run, and `fit` reads."""
+"""A table of losses that `evaluate` adds to, run by run, and `fit` and `recommend` read."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -14,6 +15,7 @@ from mnmt_repro.atomic import locked
 from mnmt_repro.cli.options import check_columns, read_table, write_table
 from mnmt_repro.corpora.textfile import read_packed
 from mnmt_repro.errors import InputError, note, printable
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -26,6 +28,46 @@ OF_STORE = (
 
 `target_tokens` has two digits, so that seeds, whose batches differ a little, have one budget."""
 _COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id", "vocabulary_hash")
+
+LABELS = ("tier", "cohort", "test_set", "domain", "metric")
+"""Columns of a table of which a law may read one value only, as `laws.checks.OF_ONE`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """The table that `fit` and `recommend` read, and its columns."""
+
+    file: Path = required(
+        "results store (a folder, such as runs/results), or a table with a header line: a row for "
+        "each model and pair, with the columns pair, p (weight of the pair, 0 to 1), n (model "
+        "size) and loss. Further seeds are further rows; rows with weight 0 are left out. Columns "
+        f"{', '.join(LABELS)}, where there are such, must have one value",
+        flags=("file",),
+        metavar="FILE.csv",
+    )
+    where: tuple[str, ...] = setting("use only these rows", (), metavar="COLUMN=VALUE")
+    n_column: str = setting("column of model sizes", "n", metavar="NAME")
+    loss_column: str = setting("column of losses", "loss", metavar="NAME")
+    weight_column: str = setting("column of weights", "p", metavar="NAME")
+    pair_column: str = setting("column of pairs", "pair", metavar="NAME")
+    mixture_column: str | None = setting(
+        "column whose value the pairs of one model share, such as run_id: the law then reads the "
+        "weights of all its pairs, and predicts mixtures that nobody trained",
+        metavar="NAME",
+    )
+    direction: Literal["min", "max"] = setting(
+        "min: a loss, falling with size; max: a quality, rising", "min"
+    )
+    errors: Literal["absolute", "relative"] = setting(
+        "least squares of the residuals, or of the residuals over the loss", "absolute"
+    )
+    groups: str | None = setting(
+        "column of runs: rows of one run are not independent, so intervals come from runs",
+        metavar="NAME",
+    )
+    ceiling: float | None = setting(
+        "with --direction max: highest possible score, such as 100", metavar="SCORE"
+    )
 
 
 def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:

@@ -10,7 +10,6 @@ import pandas as pd
 
 from mnmt_repro.cli.fit import (
     FitOptions,
-    TableOptions,
     by_pair,
     fit_table,
     note_on_errors,
@@ -18,6 +17,7 @@ from mnmt_repro.cli.fit import (
     of_pair,
     read_losses,
 )
+from mnmt_repro.cli.losses_table import TableOptions
 from mnmt_repro.cli.options import (
     JsonOption,
     check_absent,
