@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from mnmt_repro import repository
 from mnmt_repro.__main__ import main
 from mnmt_repro.corpora import fetch, registry
 from mnmt_repro.corpora.registry import CorpusFile
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.effects import public_losses
-from mnmt_repro.papers.effects.public_losses import Original
 
 CONTENT = gzip.compress(b"eins\nzwei\n" * 300)
 
@@ -133,18 +133,17 @@ def test_a_cache_that_cannot_be_written(
 def test_an_original_of_the_public_losses_is_fetched_by_commit(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
-    original = Original(
-        repository="someone/losses",
-        commit="0" * 40,
-        path="data/table.csv",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-    )
+    table = tmp_path / "data" / "external" / "originals.csv"
+    table.parent.mkdir(parents=True)
+    sha256 = hashlib.sha256(CONTENT).hexdigest()
+    row = f"someone/losses,{'0' * 40},data/table.csv,{sha256}"
+    table.write_text(f"repository,commit,path,sha256\n{row}\n")
+    monkeypatch.setattr(repository, "ROOT", tmp_path)
     asked: list[str] = []
     answer = Handler.do_GET
     monkeypatch.setattr(Handler, "do_GET", lambda self: (asked.append(self.path), answer(self))[1])
-    monkeypatch.setattr(public_losses, "ORIGINALS", (original,))
     url = server.url
-    monkeypatch.setattr(public_losses.fetch_original, "__kwdefaults__", {"base_url": url})
+    monkeypatch.setattr(public_losses.fetch_originals, "__kwdefaults__", {"base_url": url})
     assert main(["data", "originals", "--out", str(tmp_path / "originals")]) == 0
     path = tmp_path / "originals" / "data" / "table.csv"
     assert path.read_bytes() == CONTENT and str(path) in capsys.readouterr().out

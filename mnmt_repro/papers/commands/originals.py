@@ -31,8 +31,10 @@ def add(parts: Any) -> None:
 
 def act(options: OriginalsOptions) -> int:
     """Fetch each original and say where it lies."""
-    from mnmt_repro.papers.effects.public_losses import ORIGINALS, fetch_original
+    from mnmt_repro.papers.effects.public_losses import fetch_originals
+    from mnmt_repro.repository import ROOT
 
-    for original in ORIGINALS:
-        print(f"{fetch_original(original, options.out)}  from {original.repository}")
+    table = ROOT / "data" / "external" / "originals.csv"
+    for path, repository in fetch_originals(table, options.out):
+        print(f"{path}  from {repository}")
     return 0

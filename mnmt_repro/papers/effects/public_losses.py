@@ -7,8 +7,7 @@ exponent per domain and one multiplier per mixture.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -26,83 +25,29 @@ ORIGIN_URL = "https://raw.githubusercontent.com/"
 """Where the repositories of the originals can be read, file by file and by commit."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Original:
-    """A table as its authors published it."""
+def fetch_originals(
+    table: Path, folder: Path, *, base_url: str = ORIGIN_URL
+) -> Iterator[tuple[Path, str]]:
+    """Download what the tables were selected from, by commit and SHA-256; give file and repository.
 
-    repository: str
-    commit: str
-    path: str
-    sha256: str
+    Files keep the paths that they have in their repositories, since some have the same name.
 
-    @property
-    def name(self) -> str:
-        """Of the file, without its folders."""
-        return self.path.rpartition("/")[2]
-
-
-ORIGINALS = (
-    Original(
-        repository="meiqwq/Explaining-Data-Mixing-Scaling-Laws",
-        commit="c2bf1106e8e54b8d368cd6de2515d4804f1c8a36",
-        path="data/dmsl_llm_slimpajama.csv",
-        sha256="9c950a9f96e058318cfcefde5835143525937186163f4c2345b030ef0ea0519f",
-    ),
-    Original(
-        repository="mitchellgordon95/mt-scaling",
-        commit="cb9600d7db86843ffec71c8f1d90e759b17cf9d8",
-        path="summaries/data_scaling.0126.summary",
-        sha256="94d3eeee25bce65ab28078c1eb97286e62cbe1682f9b4e6717758a0d7eec0de6",
-    ),
-    Original(
-        repository="mitchellgordon95/mt-scaling",
-        commit="cb9600d7db86843ffec71c8f1d90e759b17cf9d8",
-        path="summaries/low_resource.0126.summary",
-        sha256="bcedffcb2a75ab88521f84842da5789287e33f71bf50d10b3533b7577521b733",
-    ),
-    Original(
-        repository="pkunlp-icler/ParetoMNMT",
-        commit="3ddfd21c17000c3334d8b652ba66dda2515b3e08",
-        path="scripts/3d-vis.ipynb",
-        sha256="7d74669558b44f32fec27fb5cedc99480bfd8deb861e0b0b6ac0a941774220f8",
-    ),
-    *(
-        Original(
-            repository="yegcjs/mixinglaws",
-            commit="8ad3e1244b53294ded55a96ae325f4112ce3bc63",
-            path=f"data/{name}.txt",
-            sha256=sha256,
-        )
-        for name, sha256 in (
-            ("5Mix/70M", "e2291932bc49162c4d57f42b953d9d44c9e7bc2a8617ee051f99c12b89b3c26c"),
-            ("5Mix/160M", "2cfa8f7ee450ac4b1e2e9e605b9fa90372f856fbdb759cc5bcde6a552e843964"),
-            ("5Mix/305M", "0b3ede771115a7516eed7f6735f4be22cb762ca04f7bfc42699f915da8e3e0ed"),
-            ("5Mix/410M", "10d88c6b3149f9bf57a61b9453c7604796451c6c3058897fbbf91a5cee273f37"),
-            ("5Mix/1B", "84e5ba29f78359aebed51da474d844cfed84d053fc30469b3d12ce72528f550c"),
-            ("RedPajama/70M", "4a3e3afec60dadfbf77b23e09d89653e9abdfa0c1db35c83fe073e039f142991"),
-            ("RedPajama/160M", "4bd1696e96ef86f8f4114c3b4920f99395ffc9cfe7455d7fd9b080e09f7643d0"),
-            ("RedPajama/305M", "fa0c89c569e9bda7eebb30d057895d8cdc7158064c8759b32152ed1f0fe105b7"),
-            ("RedPajama/410M", "9c117fbed349ebc0971dba63322aa01a2ab88edfd34fdeb642befed0d4ee8f33"),
-            ("RedPajama/1B", "6187ca3191e79f1a87bdd6edca58b76d2a316225e6e06dfb64b1672220d51542"),
-        )
-    ),
-)
-"""What the tables of ``data/external`` were selected from; a test makes the selection again."""
-
-
-def fetch_original(original: Original, folder: Path, *, base_url: str = ORIGIN_URL) -> Path:
-    """Download an original below `folder`, by commit and SHA-256, where it is not there yet.
-
-    It has the path that it has in its repository, since some have the same name.
+    Parameters
+    ----------
+    table
+        With the columns ``repository, commit, path, sha256``.
+    folder
+        Where the files go that are not there yet.
 
     Raises
     ------
     InputError
         As `corpora.fetch.download`.
     """
-    where = f"{base_url}{original.repository}/{original.commit}/"
-    parent = original.path.rpartition("/")[0]
-    return download(f"{where}{parent}/", original.name, original.sha256, folder / parent)
+    for each in pd.read_csv(table, dtype=str).itertuples():
+        parent, _, name = each.path.rpartition("/")
+        where = f"{base_url}{each.repository}/{each.commit}/{parent}/"
+        yield download(where, name, each.sha256, folder / parent), each.repository
 
 
 def load_external(folder: Path) -> pd.DataFrame:
