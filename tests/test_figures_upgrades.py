@@ -71,6 +71,14 @@ def test_what_is_not_stored_is_missing(bench: Variants) -> None:
     assert bench.by_direction(deep, ALL).isna().all()
 
 
+def test_budgets_compare_losses_of_the_whole_text(bench: Variants) -> None:
+    table = upgrades.budgets(bench.own).set_index("model")
+    wide = table[table.index.str.startswith("wider")]  # after 10, 30 and 50 % of the updates
+    for column in ("new languages, %", "old languages, %"):
+        assert list(wide[column]) == pytest.approx([10, 5, 0], abs=0.1)
+    assert wide["tokens"].is_monotonic_increasing
+
+
 # Table 1
 
 

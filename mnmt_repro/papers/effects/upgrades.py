@@ -264,6 +264,42 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
                 }
 
 
+@framed()
+def budgets(rows: pd.DataFrame) -> Rows:
+    """How many tokens the upgrades read, and what that does to old and to new languages.
+
+    Parameters
+    ----------
+    rows
+        Of the cohort ``software25-main`` and one test set, from `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``model, tokens, tokens / parameter``; ``new languages, %``: by how much the loss lies above
+        that of the model from scratch; ``old languages, %``: above M20's. Losses are summed over
+        the text, because the vocabularies differ, and averaged over directions and seeds.
+    """
+    rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
+    keys = ["variant", "updates_share", "seed"]
+    logs = np.log(rows.pivot_table(index=keys, columns="pair", values="nats"))
+
+    def change(group: str, own: tuple[str, float], base: tuple[str, float]) -> float:
+        pairs = list(languages25.directions_of(group))
+        return 100 * math.expm1((logs.loc[own, pairs] - logs.loc[base, pairs]).mean().mean())
+
+    for new, old in published.UPGRADES.items():
+        for share, own in rows[rows["variant"] == new].groupby("updates_share"):
+            tokens, n = own["target_tokens"].mean(), own["n_total"].max()
+            yield {
+                "model": f"{MODEL_CHANGES[new]}, {n / 1e6:.1f}M parameters",
+                "tokens": tokens,
+                "tokens / parameter": tokens / n,
+                "new languages, %": change("added", (new, share), (old, 1.0)),
+                "old languages, %": change("original", (new, share), ("M20", 1.0)),
+            }
+
+
 def printed_recovery() -> dict[tuple[str, float], float]:
     """Per cent of the baseline's spBLEU by model and share of updates, from Tables 1 and 3."""
     one = published.over_all(1, "metric == 'spbleu'")
