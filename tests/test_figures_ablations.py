@@ -84,7 +84,7 @@ def test_a_test_set_that_no_run_was_scored_on_is_refused(rows: pd.DataFrame) -> 
 
 def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
     pairs = [("alpha 10", "alpha 5"), ("alpha 5, related", "alpha 5")]
-    found = ablations.between(BY_NAME["table5"], bench(rows, "table5"), pairs)
+    found = ablations.cells(BY_NAME["table5"], bench(rows, "table5"), pairs)
     cells = found.set_index(["variant", "group"])
     ten = cells.loc[("alpha 10", "original")]
     assert ten["against"] == "alpha 5"

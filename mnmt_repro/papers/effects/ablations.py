@@ -26,6 +26,7 @@ from mnmt_repro.papers.effects.published import (
     GROUPS,
     NOTICEABLE,
     PARTS,
+    UPGRADES,
     comparisons,
     printed_table,
 )
@@ -92,89 +93,63 @@ class Ablation:
         return VariantAt(variants.cohort if name in self.variants else TABLE3, name, SHARE)
 
 
+_FULL = tuple(f"{model}, full recipe" for model in UPGRADES)
+# Table 4 has neither learning-rate scaling nor up-sampling of related languages (footnote 9), Table
+# 5 no learning-rate scaling, and Table 6 no up-sampling of related languages. The control of Table
+# 11 is taken to be in Table 3, which the paper does not say.
+_OF_TABLE4 = (
+    "Mt25, new embeddings from unk",
+    "Mt25-wide, concatenation",
+    "Mt25-deep, average layer",
+)
+_BOTTOM_TOP = ("encoder bottom, decoder top",)
 ABLATIONS = (
-    Ablation(
-        where="Table 3",
-        name="table3",
-        controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        groups=PARTS,
-        control_is_choice=True,
-    ),
-    Ablation(
-        where="Table 4",
-        name="table4",
-        # Neither learning-rate scaling nor up-sampling of related languages (footnote 9).
-        controls=(
-            "Mt25, new embeddings from unk",
-            "Mt25-wide, concatenation",
-            "Mt25-deep, average layer",
-        ),
-        control_is_choice=True,
-    ),
-    Ablation(
-        where="Table 5",
-        name="table5",
-        controls=("alpha 1",),  # without learning-rate scaling
-        groups=PARTS,
-    ),
-    Ablation(
-        where="Table 6",
-        name="table6",
-        controls=("old 1, new 1",),  # without up-sampling of related languages
-    ),
-    Ablation(
-        where="Table 11, right",
-        name="table11",
-        # Its score is taken to be that of Table 3, which the paper does not say; Table 6 has less.
-        controls=("full recipe",),
-    ),
-    Ablation(
-        where="Footnote 7",
-        name="schedule",
-        controls=("not reset",),
-        control_is_choice=True,
-    ),
-    Ablation(
-        where="§4.2",
-        name="insertion",
-        controls=("encoder bottom, decoder top",),
-        control_is_choice=True,
-    ),
+    Ablation(where="Table 3", name="table3", controls=_FULL, groups=PARTS, control_is_choice=True),
+    Ablation(where="Table 4", name="table4", controls=_OF_TABLE4, control_is_choice=True),
+    Ablation(where="Table 5", name="table5", controls=("alpha 1",), groups=PARTS),
+    Ablation(where="Table 6", name="table6", controls=("old 1, new 1",)),
+    Ablation(where="Table 11, right", name="table11", controls=("full recipe",)),
+    Ablation(where="Footnote 7", name="schedule", controls=("not reset",), control_is_choice=True),
+    Ablation(where="§4.2", name="insertion", controls=_BOTTOM_TOP, control_is_choice=True),
     Ablation(where="Footnote 10", name="noise", controls=("no noise",)),
-    Ablation(
-        where="Not said",
-        name="unsaid",
-        controls=("Mt25, full recipe", "Mt25-wide, full recipe", "Mt25-deep, full recipe"),
-        control_is_choice=True,
-    ),
+    Ablation(where="Not said", name="unsaid", controls=_FULL, control_is_choice=True),
 )
 
 
 @framed()
-def cells(ablation: Ablation, variants: Variants) -> Rows:
+def cells(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]] = ()) -> Rows:
     """A table of the paper beside ours, a row a cell.
+
+    Parameters
+    ----------
+    pairs
+        Variant, and the one that it is set against; default all of the table and their controls.
 
     Returns
     -------
     DataFrame
-        ``variant, group``; ``paper``, ``difference`` and ``mark``: the printed spBLEU, less its
-        control's, and whether that is significant (in brackets where the table prints no marks and
-        the difference counts as clear); our ``loss``, the columns `variants.GAIN` and ``seeds``.
-        Controls have no differences, and variants that only we ran no printed numbers.
+        ``variant, against, group``; ``paper``, ``difference`` and ``mark``: the printed spBLEU,
+        less that of the other, and whether its control's is significantly another (in brackets
+        where the table prints no marks and the difference counts as clear); our ``loss``, the
+        columns `variants.GAIN` and ``seeds``. Controls have no differences, and variants that only
+        we ran no printed numbers.
     """
     printed = _printed(ablation)
-    for variant in ablation.variants:
-        control = ablation.control_of(variant)
-        mine, base = ablation.find(variant, variants), ablation.find(control, variants)
+    controls = [(name, ablation.control_of(name)) for name in ablation.variants]
+    for variant, other in pairs or controls:
+        mine, base = ablation.find(variant, variants), ablation.find(other, variants)
         for group in ablation.groups:
-            pairs = directions_of(group)
+            own, its = (printed.get((name, group), _NOT_PRINTED) for name in (variant, other))
+            apart = {"difference": own["paper"] - its["paper"], "mark": ""} if pairs else {}
+            directions = directions_of(group)
             yield {
                 "variant": variant,
+                "against": other,
                 "group": group,
-                **printed.get((variant, group), _NOT_PRINTED),
-                "loss": variants.mean(mine, pairs),
-                **(NO_GAIN if variant == control else variants.gain(mine, base, pairs)),
-                "seeds": variants.seeds(pairs, mine, base),
+                **(own | apart),
+                "loss": variants.mean(mine, directions),
+                **(NO_GAIN if variant == other else variants.gain(mine, base, directions)),
+                "seeds": variants.seeds(directions, mine, base),
             }
 
 
@@ -212,40 +187,6 @@ def _turned(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(
         **{"gain, %": value, "low": low, "high": high}, difference=0 - table["difference"]
     )
-
-
-@framed()
-def between(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]]) -> Rows:
-    """Variants of a table against others than its control.
-
-    Parameters
-    ----------
-    pairs
-        Variant, and the one that it is set against.
-
-    Returns
-    -------
-    DataFrame
-        ``variant, against, group``; the printed ``difference`` in spBLEU; our ``loss``, the columns
-        `variants.GAIN` and ``seeds``.
-    """
-    printed = _printed(ablation)
-    for variant, other in pairs:
-        mine, base = variants.variant(variant, SHARE), variants.variant(other, SHARE)
-        for group in ablation.groups:
-            scores = [
-                printed.get((name, group), _NOT_PRINTED)["paper"] for name in (variant, other)
-            ]
-            chosen = directions_of(group)
-            yield {
-                "variant": variant,
-                "against": other,
-                "group": group,
-                "difference": scores[0] - scores[1],
-                "loss": variants.mean(mine, chosen),
-                **variants.gain(mine, base, chosen),
-                "seeds": variants.seeds(chosen, mine, base),
-            }
 
 
 CHOICES = ROOT / "data" / "choices.csv"
@@ -311,12 +252,7 @@ def _printed(ablation: Ablation) -> Mapping[Any, Mapping[Any, Any]]:
     return cells.set_index(["variant", "group"]).to_dict("index")
 
 
-TABLE7 = Ablation(
-    where="Table 7",
-    name="table7",
-    controls=("Mt25",),
-    groups=("all", *LEVELS),
-)
+TABLE7 = Ablation(where="Table 7", name="table7", controls=("Mt25",), groups=("all", *LEVELS))
 
 
 @framed()
