@@ -146,7 +146,8 @@ def cells(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str
                 "variant": variant,
                 "against": other,
                 "group": group,
-                **(own | apart),
+                **own,
+                **apart,
                 "loss": variants.mean(mine, directions),
                 **(NO_GAIN if variant == other else variants.gain(mine, base, directions)),
                 "seeds": variants.seeds(directions, mine, base),
@@ -241,7 +242,7 @@ def better_first(table: pd.DataFrame) -> pd.DataFrame:
     return table.mask(worse, turned[table.columns])
 
 
-_NOT_PRINTED = {"paper": math.nan, "difference": math.nan, "mark": ""}
+_NOT_PRINTED: Mapping[Any, Any] = {"paper": math.nan, "difference": math.nan, "mark": ""}
 
 
 def _printed(ablation: Ablation) -> Mapping[Any, Mapping[Any, Any]]:

@@ -44,10 +44,10 @@ def fetch_originals(
     InputError
         As `corpora.fetch.download`.
     """
-    for each in pd.read_csv(table, dtype=str).itertuples():
-        parent, _, name = each.path.rpartition("/")
-        where = f"{base_url}{each.repository}/{each.commit}/{parent}/"
-        yield download(where, name, each.sha256, folder / parent), each.repository
+    for each in pd.read_csv(table, dtype=str).to_dict("records"):
+        parent, _, name = each["path"].rpartition("/")
+        where = f"{base_url}{each['repository']}/{each['commit']}/{parent}/"
+        yield download(where, name, each["sha256"], folder / parent), each["repository"]
 
 
 def load_external(folder: Path) -> pd.DataFrame:

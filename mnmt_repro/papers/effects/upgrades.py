@@ -13,6 +13,7 @@ perplexities.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -282,9 +283,9 @@ def budgets(rows: pd.DataFrame) -> Rows:
     """
     rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
     keys = ["variant", "updates_share", "seed"]
-    logs = np.log(rows.pivot_table(index=keys, columns="pair", values="nats"))
+    logs = rows.pivot_table(index=keys, columns="pair", values="nats").map(math.log)
 
-    def change(group: str, own: tuple[str, float], base: tuple[str, float]) -> float:
+    def change(group: str, own: tuple[str, Any], base: tuple[str, float]) -> float:
         pairs = list(languages25.directions_of(group))
         return 100 * math.expm1((logs.loc[own, pairs] - logs.loc[base, pairs]).mean().mean())
 
