@@ -218,8 +218,8 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     Path("back.en").write_text("\n".join(text.target) + "\n", encoding="utf-8")
     command = [
         "train", "--data", "eng-deu=talks.tsv", "--data", "deu-eng=back.de,back.en",
-        "--tags", "both", "--weights", "0.25,0.75", "--pieces", "330", "--arch", "fairseq",
-        "--optimiser", "adamw", "--keep", "best", "--out", "own", *SHORT,
+        "--tags", "both", "--weights", "deu-eng=0.75,eng-deu=0.25", "--pieces", "330",
+        "--arch", "fairseq", "--optimiser", "adamw", "--keep", "best", "--out", "own", *SHORT,
     ]  # fmt: skip
     assert main(command) == 0
     trained = capsys.readouterr().out
@@ -282,7 +282,11 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
         ("--corpus nothing", "there are conlang, webtech"),
         ("--corpus webtech --pairs eng-xho", "there are deu-eng"),
         ("--corpus outofdomain", "not to train on"),
-        ("--weights 1", "--weights 1: 1 for 2 pairs (src-aaa, src-bbb)"),
+        ("--weights 1", "--weights 1: give one weight to each of src-aaa, src-bbb"),
+        ("--weights 1,0,0", "--weights 1,0,0: give one weight to each of src-aaa, src-bbb"),
+        ("--weights src-aaa=1", "--weights src-aaa=1: give one weight to each of src-aaa, src-bbb"),
+        ("--weights src-aaa=0.5,src-zzz=0.5", "give one weight to each of src-aaa, src-bbb"),
+        ("--weights src-aaa=0.5,0.5", "--weights 0.5: write PAIR=NUMBER"),
         ("--weights 1,", "--weights 1,: part 2 is empty"),
         ("--weights 1,0 --temperature 2", "--weights: leave out"),
         ("--upsample src-zzz=2", "src-zzz, which is not in the mixture"),
@@ -819,7 +823,7 @@ def test_recommend(capsys) -> None:
     assert answer["weights"]["eng-deu"] == pytest.approx(0.8, abs=0.02)
     assert main(["recommend", "l.csv", *EQUAL, "--frontier", "f.csv"]) == 0
     shown = capsys.readouterr().out
-    assert "--data eng-deu=FILE --data eng-zho=FILE --weights 0.5000,0.5000" in shown
+    assert "--data eng-zho=FILE --weights eng-deu=0.5000,eng-zho=0.5000" in shown
     curve = pd.read_csv("f.csv").query("pair == 'eng-deu' and p >= 0.05")  # the least weight
     assert (curve["low"] <= curve["loss"] * 1.0001).all()
     assert main([*command, "--equal-regret", "--next", "2"]) == 0

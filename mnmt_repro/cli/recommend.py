@@ -160,7 +160,7 @@ def act(options: RecommendOptions) -> int:
     )
     for each in best.notes:
         show(f"note: {each}")
-    weights = ",".join(f"{p:.4f}" for p in best.table["p"])
+    weights = ",".join(f"{pair}={p:.4f}" for pair, p in best.table["p"].items())
     data = " ".join(f"--data {pair}=FILE" for pair in best.table.index)
     show(f"\nas options of train: {data} --weights {weights}")
     return 0

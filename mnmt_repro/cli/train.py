@@ -30,7 +30,7 @@ from mnmt_repro.training.config import COMPILE_PAYS, LAST
 EXAMPLES = (
     "mnmt-repro train",
     "mnmt-repro train --data eng-deu=talks.tsv --out runs/talks",
-    "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights 0.3,0.7 \\"
+    "mnmt-repro train --corpus webtech --pairs eng-deu,eng-zho --weights eng-deu=0.3,eng-zho=0.7 \\"
     "\n      --d-model 32 --layers 2 --target-tokens 6000000 --out runs/dezh",
     "mnmt-repro train --continue-from runs/talks-start --data eng-deu=talks.tsv \\"
     "\n      --data eng-xho=new.tsv --upsample eng-xho=5 --out runs/both",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
-from mnmt_repro.cli.options import by_place, comma_list, named_numbers, number, read_fields
+from mnmt_repro.cli.options import by_place, comma_list, named_numbers, read_fields
 from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
 from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
@@ -79,9 +79,10 @@ class TrainOptions:
         "where language tags stand; auto: before the source if targets differ", "auto"
     )
     weights: str | None = setting(
-        "weight of each pair, per sentence, in the order of --data or --pairs",
+        "weight of each pair, per sentence, such as eng-deu=0.95,eng-fra=0.05, or numbers alone in "
+        "the order of --data or --pairs",
         group="mixture (default: as many sentences as a pair has)",
-        metavar="P,...",
+        metavar="PAIR=WEIGHT,...",
     )
     temperature: Positive | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
@@ -279,16 +280,17 @@ def read_mixture(options: TrainOptions, text: TrainingText) -> Mixture:
         When there is not a weight for each pair, or `Mixture` refuses them.
     """
     if options.weights is not None:
-        weights = [number(part, "--weights") for part in by_place(options.weights, "--weights")]
-        if len(weights) != len(text.pairs):
+        parts = by_place(options.weights, "--weights")
+        named = parts if "=" in options.weights else map("{}={}".format, text.pairs, parts)
+        weights = named_numbers(named, "--weights")
+        if len(parts) != len(text.pairs) or weights.keys() != set(text.pairs):
             raise InputError(
-                f"--weights {options.weights}: {len(weights)} for {len(text.pairs)} pairs "
-                f"({', '.join(text.pairs)})"
+                f"--weights {options.weights}: give one weight to each of {', '.join(text.pairs)}"
             )
-        total = math.fsum(weights)
+        total = math.fsum(weights.values())
         if 1e-9 < abs(total - 1.0) <= ROUNDED:
-            weights = [weight / total for weight in weights]
-        return Mixture.of(dict(zip(text.pairs, weights, strict=True)))
+            weights = {pair: weight / total for pair, weight in weights.items()}
+        return Mixture.of(weights)
     sizes = {pair: len(text.train[pair]) if text.train else 1 for pair in text.pairs}
     return Mixture.from_sizes(
         sizes,
