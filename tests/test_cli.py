@@ -790,6 +790,7 @@ def test_a_law_that_is_not_identified_ends_with_status_1(capsys) -> None:
     assert "nothing is left to judge the law by" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("late_kernel")
 def test_the_report_is_one_offline_file_with_the_rows_that_were_asked_for(capsys) -> None:
     table = noisy_table()
     name = "l\nimport pathlib; pathlib.Path('made').touch()\n.csv"

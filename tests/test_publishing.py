@@ -27,6 +27,7 @@ from mnmt_repro.papers.pages import (
     book,
     build_book,
     declared_parameters,
+    execute_page,
     execute_pages,
     executed,
     remote_resources,
@@ -66,6 +67,13 @@ def test_a_page_whose_process_is_killed_is_named(tmp_path: Path) -> None:
         PageError, match="^1 of 2 .*\n\nbook/killed.ipynb: its process ended with -9"
     ):
         next(done)
+
+
+@pytest.mark.usefixtures("late_kernel")
+def test_a_page_of_a_slow_kernel_is_executed(tmp_path: Path) -> None:
+    source = write_source(tmp_path, first=notebook("7 * 6"))
+    page = execute_page(source / "book/first.ipynb", {})
+    assert page.cells[-1].outputs[0].data["text/plain"] == "42"
 
 
 def test_the_printed_book_holds_charts_and_has_a_name(tmp_path: Path) -> None:
