@@ -21,7 +21,11 @@ class ExportOptions(TestSetOptions):
     """The options of `export`."""
 
     folder: Path = required(MODEL, flags=("folder",), metavar="MODEL")
-    to: Literal["hf", "ct2"] = required("format: transformers or CTranslate2", required=True)
+    to: Literal["hf", "ct2"] = required(
+        "format: transformers or CTranslate2. README.md there shows where language tags go; ct2 "
+        "spells them as ours, <2deu>",
+        required=True,
+    )
     out: Path = required("new folder", flags=("-o", "--out"), required=True, metavar="DIR")
     quantize: Literal["int8", "int8_float32", "int16", "float16", "bfloat16"] | None = setting(
         "ct2: store weights in fewer bits. Loss and chrF on the test sets (--data, --test) are "
