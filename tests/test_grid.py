@@ -143,6 +143,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("eng-fra: news", "eng-deu: news"), ("line 2", "data.eng-deu: is there twice")),
         (("pieces: 380", "pieces: 0370"), ("pieces: YAML takes 0370 for another number",)),
         ((OWN, ""), ("line 1", "must have the keys data")),
+        ((OWN, "sizes: [4]\ncorpus: conlang\n"), ("line 2", "write conlang: {concepts: 64}")),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_told_with_its_line(wrong, parts, capsys) -> None:

@@ -179,6 +179,8 @@ class Grid:
         object.__setattr__(self, "sizes", sizes)
         if [bool(self.data), self.corpus is not None, self.conlang is not None].count(True) != 1:
             raise InputError("name the text, in one of data, corpus and conlang")
+        if self.corpus == "conlang":
+            raise FieldError(("corpus",), "is generated; write conlang: {concepts: 64}")
         if self.data and self.pairs:
             raise InputError("pairs are of a corpus or a conlang; data names its own")
         if self.valid and not self.data:
