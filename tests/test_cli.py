@@ -244,6 +244,13 @@ def test_your_own_bitext_from_end_to_end(capsys, monkeypatch) -> None:
     again = ["evaluate", "own", "--data", test, "--add-to"]
     fails([*again, "losses.csv"], capsys, "has eng-deu, test.tsv of own already")
     fails([*again, "talks.tsv"], capsys, "name another file")
+    fails([*again, "talks.tsv/l.csv"], capsys, "--add-to talks.tsv: is a file")
+    Path(".l.csv.lock").symlink_to("talks.tsv")  # seen only once the table is written
+    assert main([*again, "l.csv"]) == 1
+    assert "cross_entropy" in capsys.readouterr().out
+    Path("loop.csv").symlink_to("loop.csv")
+    assert main([*again, "loop.csv"]) == 0
+    assert "cross_entropy" in capsys.readouterr().out
     assert main(["evaluate", "own", "--json"]) == 0  # what was held out, as in the stored row
     held = {row["pair"]: row["cross_entropy"] for row in json.loads(capsys.readouterr().out)}
     stored = results.load(root="results").query("test_set == 'indomain'").set_index("pair")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.options import MODEL, JsonOption, check_device, print_json
+from mnmt_repro.cli.options import MODEL, JsonOption, check_device, check_folder, print_json
 from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.cli.translate import SearchOptions
 from mnmt_repro.corpora.formats import Bitext
@@ -59,23 +59,28 @@ def act(options: EvaluateOptions) -> int:
     sets = list(read_test_sets(trained, options))
     part = "" if options.limit is None else f", first {options.limit}"  # not the whole test set
     if options.add_to:  # before what takes its time
+        check_folder(options.add_to.parent, "--add-to")
         wanted = [(text.pair, name + part) for name, text in sets]
         losses_table.check_new(options.add_to, trained, wanted)
     rows = [row for name, text in sets for row in _scores(trained, name, text, options)]
-    if options.add_to:
-        new = [row | {"test_set": row["test_set"] + part} for row in rows]
-        losses_table.add_losses(options.add_to, new, trained)
     if options.json:
         print_json(rows)
-        return 0
-    frame = pd.DataFrame(rows)
+    else:
+        _show(pd.DataFrame(rows))
+    if options.add_to:  # once they are shown: a table that cannot be written loses no scores
+        new = [row | {"test_set": row["test_set"] + part} for row in rows]
+        losses_table.add_losses(options.add_to, new, trained)
+    return 0
+
+
+def _show(frame: pd.DataFrame) -> None:
+    """The scores as a table, and below it how BLEU and chrF were computed."""
     signatures = [column for column in frame.columns if column.endswith("_signature")]
     table = frame.drop(columns=signatures)
     show(table.to_string(index=False, na_rep="", formatters=_FORMATS))
     for column in signatures:
         for signature in frame[column].dropna().unique():
             print(f"{column.removesuffix('_signature')}: {signature}")
-    return 0
 
 
 def _scores(

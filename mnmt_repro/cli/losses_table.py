@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,7 +116,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
     InputError
         When the file is another table, has this run's losses already, or cannot be written.
     """
-    path = path.resolve()  # a link stays one
+    path = Path(os.path.realpath(path))  # a link stays one
     n = parameter_counts(trained.model.config)["non_embedding"]
     rows = pd.DataFrame(scores).query("domain == 'all'")
     new = rows.assign(
