@@ -25,6 +25,14 @@ def test_a_file_system_without_locks_is_named(
     assert not isinstance(refusal.value, RunHeld)  # which a sweep would wait for
 
 
+def test_what_a_killed_process_was_writing_is_removed(tmp_path: Path) -> None:
+    for name in (".last.safetensors.0123abcd", "last.safetensors", ".bashrc.original"):
+        (tmp_path / name).touch()
+    with run_lock(tmp_path):
+        left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"lock", "last.safetensors", ".bashrc.original"}
+
+
 def test_a_lock_that_is_a_link_empties_no_file(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("dear", encoding="utf-8")
     (tmp_path / "lock").symlink_to("target")

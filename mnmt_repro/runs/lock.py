@@ -45,6 +45,8 @@ def run_lock(folder: Path) -> Iterator[None]:
                 f"{path}: cannot be locked ({error.strerror}); choose a folder on another file "
                 "system"
             ) from error
+        for part in folder.glob(".*.safetensors.????????"):  # that a killed process was writing
+            part.unlink(missing_ok=True)
         yield
     finally:
         os.close(lock)
