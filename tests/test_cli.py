@@ -846,6 +846,13 @@ def test_recommend(capsys) -> None:
     assert float(rows[1][1]) + float(rows[1][2]) == 1
     cost = (noisy["n"] * noisy["p"]).sum()
     assert float(rows[1][3]) == pytest.approx(float(rows[1][0]) / cost, rel=1e-3)
+    for factor in (10, 0.1):  # one law bends to such a row, or the other
+        noisy = noisy_table()
+        noisy.loc[0, "loss"] *= factor
+        noisy.to_csv("l.csv", index=False)
+        assert main([*command, "--equal-regret", "--force"]) == 0
+        (named,) = json.loads(capsys.readouterr().out)["outliers"]
+        assert named.startswith("eng-deu: line 2: loss")
     assert curve["loss"].to_numpy() == pytest.approx(
         60 * (curve["p"] ** 0.5 * 3e4) ** -0.3 + 1, rel=1e-3
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from mnmt_repro.cli.fit import (
     notes_on_rows,
     of_pair,
     read_losses,
+    strange_rows,
 )
 from mnmt_repro.cli.losses_table import TableOptions
 from mnmt_repro.cli.options import (
@@ -122,10 +123,18 @@ def act(options: RecommendOptions) -> int:
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
     if options.mixture_column and options.frontier:
         raise InputError("--frontier: needs a law without --mixture-column; leave out one")
-    fits = fit_table(
-        frame, FitOptions(**table, law="auto" if options.mixture_column else options.form)
-    )
+    how = FitOptions(**table, law="auto" if options.mixture_column else options.form)
+    fits = fit_table(frame, how)
     laws = {pair: law for pair, (*_, law) in fits.items()}
+    # By two laws, as a gross row can bend either of them to itself; each row is named once.
+    others = {} if how.law == "auto" else fit_table(frame, replace(how, law="auto"))
+    named = {
+        each.partition(" is ")[0]: f"{pair}: {each}"
+        for pair, (_, fitter, fit) in (*others.items(), *fits.items())
+        for each in strange_rows(pairs[pair], fitter, fit, how)[0]
+    }
+    strange = list(named.values())
+    note(*strange)
     with of_pair():
         best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)
@@ -146,7 +155,7 @@ def act(options: RecommendOptions) -> int:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
         by_column = best.table.rename(columns=names).to_dict()
         about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
-        print_json({"n": best.n} | by_column | about | {"next": runs})
+        print_json({"n": best.n} | by_column | about | {"outliers": strange, "next": runs})
         return 0
     method = law.method_in_words(law.resampling)
     shown = best.table.reset_index().rename(columns={"loss": options.loss_column})
