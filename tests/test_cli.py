@@ -797,6 +797,17 @@ def test_a_law_that_is_not_identified_ends_with_status_1(capsys) -> None:
     assert "nothing is left to judge the law by" in capsys.readouterr().out
 
 
+def test_a_report_that_cannot_be_made_loses_no_fit(capsys, monkeypatch) -> None:
+    law_table()
+    startup = Path("ipython/profile_default/startup")
+    startup.mkdir(parents=True)
+    (startup / "dies.py").write_text("import os; os._exit(1)", encoding="utf-8")
+    monkeypatch.setenv("IPYTHONDIR", "ipython")
+    assert main(["fit", "l.csv", "--report", "r.html"]) == 2
+    shown = capsys.readouterr()
+    assert "alpha" in shown.out and "--report: its notebook did not run (Kernel died" in shown.err
+
+
 @pytest.mark.usefixtures("late_kernel")
 def test_the_report_is_one_offline_file_with_the_rows_that_were_asked_for(capsys) -> None:
     table = noisy_table()

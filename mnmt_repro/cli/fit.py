@@ -513,14 +513,14 @@ def act(options: FitOptions) -> int:
         raise InputError("--errors: --law additive has --log for errors that grow with the loss")
     check_absent(options.report, "--report")
     outcomes, notes = fit_file(options)
-    if options.report:
-        from mnmt_repro.cli.fit_report import fit_report
-
-        write_output(options.report, "--report", fit_report(options))
     if options.json:
         print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])
     else:
         show("\n\n".join("\n".join(lines(each)) for each in outcomes) + "\n")
+    if options.report:
+        from mnmt_repro.cli.fit_report import fit_report
+
+        write_output(options.report, "--report", fit_report(options))
     return 0 if all(each.fit.identified for each in outcomes) else 1
 
 

@@ -7,6 +7,7 @@ import html
 from importlib import resources
 
 from mnmt_repro.cli.losses_table import TableOptions
+from mnmt_repro.errors import InputError
 
 
 def fit_report(options: TableOptions) -> str:
@@ -23,15 +24,18 @@ def fit_report(options: TableOptions) -> str:
         and each.name not in ("report", "json")
     }
     with resources.as_file(resources.files("mnmt_repro.cli") / "fit_report.ipynb") as notebook:
-        executed = papermill.execute_notebook(
-            notebook,
-            None,
-            {"options": asked},
-            kernel_name="python3",
-            progress_bar=False,
-            iopub_timeout=600,  # its 4 seconds are too few on a busy machine
-            extra_arguments=["--log-level=ERROR"],
-        )
+        try:
+            executed = papermill.execute_notebook(
+                notebook,
+                None,
+                {"options": asked},
+                kernel_name="python3",
+                progress_bar=False,
+                iopub_timeout=600,  # its 4 seconds are too few on a busy machine
+                extra_arguments=["--log-level=ERROR"],
+            )
+        except RuntimeError as error:  # the kernel died, or another program took its port
+            raise InputError(f"--report: its notebook did not run ({error}); try again") from error
     # The other templates of nbconvert fetch scripts from the network.
     exporter = HTMLExporter(
         template_name="basic",
