@@ -100,13 +100,16 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     """Write a number with its interval, where there is one: `value`, `low` and `high` of a row.
 
     All three have as many decimals as show two digits of the interval's half width, or one digit
-    where this half width would begin with 36 or more, as the Particle Data Group rounds. An
-    interval without a width is left out.
+    where this half width would begin with 36 or more, as the Particle Data Group rounds. They have
+    one more where one of them would read as the row's `limit` and yet lies beside it. An interval
+    without a width is left out.
 
     >>> measured("gain", {"value": 2.392, "low": 0.6642, "high": 4.209})
     '+2.4 % (+0.7 to +4.2 %)'
     >>> measured("gain", {"value": 0.0045, "low": -0.101, "high": 0.11})
     '+0.00 % (−0.10 to +0.11 %)'
+    >>> measured("gain", {"value": 0.62, "low": 0.011, "high": 1.19, "limit": "0"})
+    '+0.62 % (+0.01 to +1.19 %)'
     """
     numbers = [float(row[name]) for name in ("value", "low", "high")]
     if not all(map(math.isfinite, numbers)) or numbers[1] == numbers[2]:
@@ -114,6 +117,13 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     shown = [_in_units(measure, each, claim) for each in numbers]
     half = (shown[2][0] - shown[1][0]) / 2
     decimals = max(0, -math.floor(math.log10(half / 3.55))) if half < math.inf else 3
+    ends = str(row.get("limit", "")).split(" to ")
+    limits = [_in_units(measure, float(end), claim)[0] for end in ends if end]
+    decimals += any(
+        number != limit and f"{number:z.{decimals}f}" == f"{limit:z.{decimals}f}"
+        for number, _, _ in shown
+        for limit in limits
+    )
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in shown)
     unit = shown[0][2]
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
