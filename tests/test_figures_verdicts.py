@@ -15,7 +15,7 @@ from mnmt_repro.papers.charts.claim_list import change_list, claim_list
 from mnmt_repro.papers.charts.forest import claim_figure
 from mnmt_repro.papers.charts.opening import also_says
 from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
-from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure
+from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure, tally
 from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.claims.schema import Exhibit
 
@@ -76,6 +76,19 @@ def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> N
     assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
     assert "B5  not reproduced" in shown.words
+
+
+def test_a_count_shows_only_the_claims_of_its_verdict(stored: pd.DataFrame) -> None:
+    shown = claim_list(stored, list(CLAIMS.values())).html
+    counts = {each.verdict: each for each in tally(stored, "verdicts.html")}
+    assert counts["undecided"].text == "1 undecided"
+    for verdict, each in counts.items():
+        page, _, place = each.href.partition("#")
+        assert page == "verdicts.html" and shown.count(f'id="{place}"') == 1
+        hidden = f'#{place}:target) #mnmt-claims tbody[data-paper]:not([data-verdict="{verdict}"])'
+        assert hidden in shown
+        rows = re.findall(rf'<tbody id="[^"]+" [^>]*data-verdict="{verdict}">', shown)
+        assert len(rows) == int(each.text.split()[0])
 
 
 def test_a_claim_leads_to_its_changes(stored: pd.DataFrame) -> None:

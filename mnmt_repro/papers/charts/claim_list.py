@@ -14,7 +14,7 @@ from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.measures import half_width_written, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import anchor, said
+from mnmt_repro.papers.charts.verdicts import anchor, said, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import Claim
 
@@ -22,14 +22,14 @@ from mnmt_repro.papers.claims.schema import Claim
 def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = True) -> Html:
     """List stored verdicts (`claims.read_stored`) with the entries of their claims.
 
-    Each badge leads to the page of its claim, if `linked`.
+    The badge of a claim leads to its page, if `linked`. Above the list, one for each verdict hides
+    the claims of all others, without a script.
     """
-    by_id = {claim.id: claim for claim in claims}
-    rows = [
-        _row(row, by_id[str(name)], stored, linked) for name, row in headlines(stored).iterrows()
-    ]
+    by_id, table = {claim.id: claim for claim in claims}, headlines(stored)
+    rows = [_row(row, by_id[str(name)], stored, linked) for name, row in table.iterrows()]
     listed = stored.to_csv(index=False, lineterminator="\n")
-    html = render("claim_list", rows=rows, listed=listed)
+    late = table["post_hoc"].eq("yes").sum()
+    html = render("claim_list", rows=rows, badges=tally(stored), late=late, listed=listed)
     words = "\n".join(
         f"{row['claim'].id}  {row['badge'].verdict:16}  {row['claim'].title}" for row in rows
     )

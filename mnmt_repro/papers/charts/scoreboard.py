@@ -168,7 +168,7 @@ def _effect(stored: pd.DataFrame, claim: str, setting: str | None) -> pd.Series:
 
 def tally_line(stored: pd.DataFrame) -> Html:
     """Display how many claims have which verdict, in a line of badges."""
-    badges = tally(stored)
+    badges = tally(stored, "verdicts.html")
     claims = stored["claim"].nunique()
     return Html(
         html=render("tally", claims=claims, badges=badges), words=", ".join(map(str, badges))

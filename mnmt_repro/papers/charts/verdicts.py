@@ -91,21 +91,18 @@ def anchor(claim: str) -> str:
     return f"claim-{claim.lower()}"
 
 
-def tally(stored: pd.DataFrame) -> list[Badge]:
-    """How many claims have which verdict, a badge each, which leads to the list of claims."""
+def tally(stored: pd.DataFrame, page: str = "") -> list[Badge]:
+    """How many claims have which verdict, a badge each, which leads to these in the list."""
     counts = headlines(stored)["verdict"].value_counts()
     return [
-        Badge(verdict=name, text=f"{counts[name]} {name}", href="verdicts.html")
+        Badge(
+            verdict=name,
+            text=f"{counts[name]} {name}",
+            href=f"{page}#only-{name.replace(' ', '-')}",
+        )
         for name in VERDICTS
         if name in counts
     ]
-
-
-def count(stored: pd.DataFrame) -> str:
-    """How many claims have which verdict, and how many limits came after their rows."""
-    table = headlines(stored)
-    every = ", ".join(each.text for each in tally(stored))
-    return f"Of {len(table)} claims: {every}. Post hoc: {table['post_hoc'].eq('yes').sum()}."
 
 
 def how_sure(stored: pd.DataFrame, claim: str) -> str:

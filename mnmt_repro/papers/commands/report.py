@@ -122,7 +122,6 @@ def report(
     from mnmt_repro.cli.fit_report import page
     from mnmt_repro.papers import pages
     from mnmt_repro.papers.charts.claim_list import claim_list
-    from mnmt_repro.papers.charts.verdicts import count
     from mnmt_repro.papers.claims.report import headlines
 
     before = int((headlines(table)["post_hoc"] == "no").sum())
@@ -131,7 +130,7 @@ def report(
     body = [
         f"<h1>{title}</h1><p><b>{html.escape(outcome(wrong))}</b></p>",
         _table(differ) if wrong else "",
-        f"<p>{count(table)} For {before} of them the limit was committed before the rows that "
+        f"<p>For {before} claims the limit was committed before the rows that "
         "decide it. This report computes effects from stored rows. It does not check that "
         "training gives these rows: see <code>mnmt-repro retrain</code>.</p>",
         claim_list(table, claims, linked=False).html,
