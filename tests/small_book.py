@@ -89,13 +89,14 @@ def build(folder: Path) -> Path:
     """Build the small book once a test session; return its first page."""
     source = write_source(
         folder,
-        first="# First\n\nThe law $L = \\beta N^{-\\alpha}$, see [the chart](chart.ipynb).\n",
+        first="# First\n\nThe law $L = \\beta N^{-\\alpha}$, see [the chart](chart.ipynb).\n"
+        "\n```{glossary}\nseed\n  It starts the random generator.\n```\n",
         chart=notebook(
             CHART,
             TABLE,
             parameters="scale = 1.0  # of the loss\nseed: int = 1",
             markdown="# A chart\n\n$$\n\\frac{a}{b} = \\mathcal{L}\n$$\n\nAlso $p$ and $f(p)$."
-            "\n\n<!-- book\n**Only here.**\n-->",
+            "\n\n<!-- book\n**Only here.**\n-->\n\nOf one [seed](first.md#term-seed).",
         ),
         system=notebook(
             "import sys\n\nprint('prefix:', sys.prefix)",

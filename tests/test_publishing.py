@@ -194,6 +194,12 @@ def test_a_page_has_one_title_and_what_jupyterlab_takes_for_a_comment(first_page
     assert page.count("<h1") == 1 and "<strong>Only here.</strong>" in page
 
 
+def test_a_link_leads_to_its_term(first_page: Path) -> None:
+    assert 'id="term-seed"' in first_page.read_text(encoding="utf-8")
+    page = first_page.with_name("chart.html").read_text(encoding="utf-8")
+    assert re.search(r'href="first\.html#term-seed">.*seed', page)
+
+
 def test_formulas_that_a_cell_prints_are_typeset(first_page: Path) -> None:
     page = first_page.with_name("system.html").read_text(encoding="utf-8")
     assert len(re.findall(r'class="math [^"]*"', page)) == 2

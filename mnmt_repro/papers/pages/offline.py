@@ -7,7 +7,8 @@ List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
   loads on pages that hold a chart;
 - `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.
 
-Each page has one title, since `templates/layout.html` takes out the theme's second one.
+Each page has one title, since `templates/layout.html` takes out the theme's second one. Links in
+Markdown may name a term of the glossary.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import vl_convert
 from bs4 import BeautifulSoup
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 
 from mnmt_repro import __version__
 from mnmt_repro.papers.charts.theme import vega_lite_version
@@ -106,10 +108,18 @@ def _mend_body(
         context["body"] = str(soup)
 
 
+def _link_terms(app: Sphinx, env: BuildEnvironment) -> None:
+    """Let a link end at a term of a glossary, ``glossary.md#term-seed``, as at a heading."""
+    for (kind, term), (page, anchor) in env.domaindata["std"]["objects"].items():
+        if kind == "term":
+            env.metadata[page].setdefault("myst_slugs", {})[anchor] = (0, anchor, term)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension with Sphinx."""
     app.connect("config-inited", _configure, priority=900)
     app.connect("builder-inited", _write)
+    app.connect("env-updated", _link_terms)
     app.connect("html-page-context", _drop_thebe)
     app.connect("html-page-context", _mend_body)
     app.add_css_file("mnmt.css")
