@@ -68,10 +68,11 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}
 
 
-def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
+def coefficient_figure(grid: LossGrid, *, finding: str = "", folded: bool = False) -> Figure:
     """Paper A's Figure 4 and its like: coefficients of Eq. 6 against p, those of Eq. 7 dashed.
 
-    Bands are one standard deviation of refits under 1 % noise (footnote 5).
+    Bands are one standard deviation of refits under 1 % noise (footnote 5). The caption begins with
+    `finding`.
     """
     table = scaling.coefficient_table(grid.fits)
     short = {p: pair_name(p) if "src" in p else language(beside_hub(p)) for p in grid.fits}
@@ -104,8 +105,8 @@ def coefficient_figure(grid: LossGrid, *, folded: bool = False) -> Figure:
         "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption="Solid: each weight alone, where α, β and L∞ trade off. Dashed: one law, in which "
-        f"only β moves ({label(grid, 'coefficients')}).{known}{unjudged(grid)}",
+        caption=f"{finding}Solid: each weight alone, where α, β and L∞ trade off. Dashed: one "
+        f"law, in which only β moves ({label(grid, 'coefficients')}).{known}{unjudged(grid)}",
         folded=folded,
     )
 
