@@ -110,6 +110,8 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
         Exhibit(id="B Table 2", shows="x", page="p", chart="c", answer="languages."),
         Exhibit(id="B Table 3", shows="x", claims=("A18",), page="p", chart="c", answer="{A18}"),
         Exhibit(id="A Figure 1", shows="x", claims=("A11",), page="p", chart="c", answer="{A11}"),
+        Exhibit(id="A Figure 9", shows="x", claims=("A11",), page="p", chart="c",
+                answer="{A11 on 'settled, En→{De,Fr}'}"),
     ]  # fmt: skip
     board = scoreboard(exhibits, stored, "B")
     first, second, *others = board.words.splitlines()
@@ -118,6 +120,12 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
     assert others[1] == "B Table 3: Not judged yet: BLEURT's weights | <none>."
     assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
+    board = scoreboard(exhibits, stored, "A")
+    assert (
+        board.words.count("4.00 times (3.90 to 4.10)") == 2
+        and "real text, not judged" in board.html
+    )
+    assert board.html.count("verdicts.html#claim-a11") == 1  # the verdict is not of the second
 
 
 def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) -> None:

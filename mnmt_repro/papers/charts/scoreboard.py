@@ -126,13 +126,13 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
         replace(each, text=claim + ", post hoc" * each.text.endswith("post hoc"))
         for each, claim in zip(badges[1:], exhibit.claims[1:], strict=True)
     ]
-    evidence = "–"
+    evidence, ours = "–", _answer(exhibit, stored)
     if exhibit.claims:  # that of the first effect of the answer
-        named = _CLAIM.search(exhibit.answer)
-        claim, setting = (named[1], named[2]) if named else (exhibit.claims[0], None)
-        # The badges are of the claims' first settings.
+        named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "")]
+        claim, setting = named[0]
         evidence = _effect(stored, claim, setting)["kind"] + ", not judged" * bool(setting)
-    ours = _answer(exhibit, stored)
+        if all(other for _, other in named) and not ours.startswith("Not judged"):
+            badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
 
@@ -156,7 +156,7 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
 
 def _effect(stored: pd.DataFrame, claim: str, setting: str | None) -> pd.Series:
     """The stored effect of a claim, of its headline or in one of its settings."""
-    if setting is None:
+    if not setting:
         return headline(stored, claim)
     effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
     there = effects[effects["setting"] == setting]
@@ -241,7 +241,9 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
                 domain=[*styles], range=[*styles.values()]
             ),
         )
-        scale = altair.Scale(type="log" if quantity != "chrF++" else "linear", nice=True)
+        scale = altair.Scale(type="log", nice=True)
+        if quantity == "chrF++":
+            scale = altair.Scale(domain=[0, 100])
         x = altair.X("low:Q", scale=scale, title=quantity)
         x = x.axis(labelExpr=BILLIONS, tickCount=4)
         bar = base.mark_bar(height=8, cornerRadius=4).encode(x=x, x2="high:Q")
