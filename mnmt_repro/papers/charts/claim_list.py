@@ -67,7 +67,7 @@ def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:
         "setting": plain(row["setting"]),
         "evidence": row["kind"],
         "effect": typeset(measured(claim.measure, row, claim.id)) if known else row["why"],
-        "seeds": f"{row['seeds']:.0f}",
+        "seeds (median)": f"{row['seeds']:.0f}",
         "verdict": said(row) if row["verdict"] else "shown, not judged",
     }
 

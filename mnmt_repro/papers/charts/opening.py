@@ -120,7 +120,7 @@ def three_lines(
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
     if pd.notna(row["value"]):
-        where += f", {counted(int(row['seeds']), 'seed')}"
+        where += f", a median of {counted(int(row['seeds']), 'seed')} a cell"
     ours = f"{_ours(row)} ({where})."
     if pd.isna(row["value"]):
         ours = ours.replace(f": {reason(row)}", "")  # which the last line says

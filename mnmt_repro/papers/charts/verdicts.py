@@ -136,7 +136,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         word = "Low" if seeds < 6 else "Medium"
         few = "are few; six that agree" if seeds < 6 else "agree; runs on generated text"
         why = f"{seeds} old models {few} would raise it"
-    return f"**{word}**: {why} ({counted(seeds, 'seed')}, {row['kind']})."
+    return f"**{word}**: {why}."
 
 
 def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
