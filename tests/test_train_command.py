@@ -15,11 +15,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from command_line import fails
 from safetensors.torch import load_file
+from scipy import stats
 from small_text import small_bitext, write_tsv
 
 from mnmt_repro import results
@@ -32,6 +34,7 @@ from mnmt_repro.corpora.bitext import read_bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.repository import ROOT
 from mnmt_repro.runs import data as data_module
 from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.trained import check_free
@@ -417,6 +420,19 @@ def test_training_is_compiled_where_a_table_says_that_it_pays(capsys, monkeypatc
     capsys.readouterr()
     for more in (["--compile"], ["--precision", "bfloat16"]):
         fails([*SMALL, *few, "--exact", *more], capsys, "--exact: ", more[0])
+
+
+def test_losses_in_bfloat16_differ_by_less_than_seeds_do() -> None:
+    """The rule of `benchmarks/precision.py`, on which the default of `train` rests."""
+    stored = json.loads((ROOT / "data" / "benchmarks" / "precision.json").read_text())
+    rows = pd.DataFrame(stored["rows"])
+    logs = np.log(rows.groupby(["precision", "width", "seed"])["loss"].mean())
+    higher = (logs["bfloat16"] - logs["float32"]).unstack("seed")
+    half = stats.t.ppf(0.975, higher.shape[1] - 1) * higher.sem(axis=1)
+    of_seeds = logs.groupby(["precision", "width"]).std().groupby("width").mean()
+    assert higher.shape == (2, 4)
+    holds_zero = higher.mean(axis=1).abs() <= half
+    assert (holds_zero | (higher.mean(axis=1).abs() + half < of_seeds)).all()
 
 
 def test_names_that_are_not_utf8(monkeypatch) -> None:

@@ -67,7 +67,7 @@ def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, 
     """The run as it was begun, or else compiled where `COMPILE_PAYS` says so; and lines on why.
 
     A compiled run is in bfloat16 where the processor has it and no precision was asked for: losses
-    are the same within the noise of seeds (`data/benchmarks/precision.json`). Options may settle
+    differ by less than between seeds (`data/benchmarks/precision.json`). Options may settle
     the path; the table is of one process with one thread.
     """
     from mnmt_repro.runs.trained import RUN, read_about
