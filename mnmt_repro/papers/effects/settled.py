@@ -145,7 +145,11 @@ def _distances(budgets: Sequence[Cells], setting: Setting, pair: str, seed: int)
 
 def _cells(evidence: Evidence, setting: Setting) -> Cells:
     """Mixtures of the first cohort, and single pairs of the last."""
-    mixed, alone = (evidence.cells(setting, setting.cohorts[k]) for k in (0, -1))
+    return _mixtures_and_singles(*(evidence.cells(setting, setting.cohorts[k]) for k in (0, -1)))
+
+
+def _mixtures_and_singles(mixed: Cells, alone: Cells) -> Cells:
+    """Cells of two cohorts: the mixtures of the first, and the single pairs of the second."""
     parts = [mixed[mixed["p"] < 1], alone[alone["p"] == 1]]
     return pd.concat(parts, ignore_index=True)
 
@@ -234,15 +238,15 @@ def fractions_by_way(
     """
     for way, names in cohorts.items():
         mixed, alone = (rows[rows["cohort"] == name] for name in names)
-        mixed, alone = mixed[mixed["p"].round(9) == weight], alone[alone["p"] == 1]
-        if mixed.empty or alone.empty:
+        at, single = mixed[mixed["p"].round(9) == weight], alone["p"] == 1
+        if at.empty or not single.any():
             continue
-        every = cells_of(pd.concat([mixed, alone]))
+        every = _mixtures_and_singles(cells_of(mixed), cells_of(alone))
         cells, log_f = interpolated_fraction(every, weight)
-        passes = mixed.groupby("n_non_embedding")["passes"].max()
+        passes = at.groupby("n_non_embedding")["passes"].max()
         for n, group in cells.groupby("n_non_embedding"):
             times = np.exp(log_f[:, group.index].mean(1)) / weight
-            if np.isnan(times[0]) or len(group) < alone["pair"].nunique():
+            if np.isnan(times[0]) or len(group) < alone.loc[single, "pair"].nunique():
                 continue
             of_text = {"own": own_tokens(group).min(), "passes": passes[n]}
             share, cost = _measured(times), _deficit(every[every["n_non_embedding"] == n], weight)
