@@ -149,4 +149,4 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
         value = written(row["measure"], half["value"].iloc[0], claim)
         seeds = counted(int(half["seeds"].iloc[0]), "seed")
         return f"runs with matched text; with half of the text ({seeds}) the effect is {value}"
-    return "the same runs with matched text, and with half of the text"
+    return "the same runs with matched text"
