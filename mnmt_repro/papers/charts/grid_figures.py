@@ -61,7 +61,8 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, kind)}. With {law}, R² ≥ {r2:.3f} at each weight, in sample.{unjudged(grid)}",
+        caption=f"{label(grid, kind)}. With {law}, R² ≥ {r2:.3f} at each weight, in sample."
+        f"{unjudged(grid)}",
         folded=folded,
     )
 
