@@ -61,7 +61,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         "weight. Losses fall with size; smaller weights lie higher.",
         data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
-        caption=f"{label(grid, kind)}. With {law}, R² ≥ {r2:.3f} at each weight, in sample."
+        caption=f"{label(grid, kind)}. With {law}, the lowest in-sample R² of a weight is {r2:.3f}."
         f"{unjudged(grid)}",
         folded=folded,
     )
