@@ -22,7 +22,7 @@ def test_captions_give_what_was_found():
     )
     (grid,) = read_all(stored, "webtech-dezh-en", "mini").values()
     joint = grid_figures.law_figure(grid, "joint")
-    assert "Figure 17" in joint.caption and "R² ≥ 1.000" in joint.caption
+    assert "Figure 17" in joint.caption and "R² of a weight is 1.000" in joint.caption
     coefficients = grid_figures.coefficient_figure(grid)
     assert "Figure 14" in coefficients.caption
     for figure in (joint, coefficients, grid_figures.law_figure(grid, "separate")):

@@ -145,17 +145,17 @@ def score_laws(laws: Mapping[str, FractionFit]) -> Rows:
     Returns
     -------
     DataFrame
-        ``pair, α, limit, at its bound, R², identified``. No size would pass the score `limit`. It
-        is at its bound where the scores alone would put it higher than a score can be.
+        ``pair, α, limit, R², identified``. No size would pass the score `limit`. It is at its
+        bound where the scores alone would put it higher than a score can be.
     """
     for pair, fit in laws.items():
+        all_but = "all but the limit, which is at its bound" if "l_inf" in fit.held else "yes"
         yield {
             "pair": pair,
             "α": fit.params["alpha"],
             "limit": fit.params["l_inf"],
-            "at its bound": "l_inf" in fit.held,
             "R²": fit.r2,
-            "identified": "yes" if fit.identified else f"no: {fit.reason}",
+            "identified": all_but if fit.identified else f"no: {fit.reason}",
         }
 
 

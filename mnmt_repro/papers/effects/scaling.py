@@ -185,7 +185,7 @@ def lowest_of_weights(joint: JointLawFit) -> float:
     group, left = joint.law.group, joint.residuals() ** 2
     rows = [group == g for g in np.unique(group)]
     each = [r_squared(joint.loss[own], left[own].sum(), joint.weights[own]) for own in rows]
-    return min(each)
+    return float(np.nanmin(each))  # a weight of one size has none
 
 
 def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
