@@ -7,9 +7,7 @@ sizes with two seeds: thirty models. The laws, the importance of the pairs and t
 - the share of tables with a recommendation;
 - their regret: how much higher the weighted loss is than at the best trained-range mixture, beside
   that of equal weights, and the median distance between the weights;
-- how often the 95 % intervals contain the best weight and the losses of the recommended mixture;
-- of the tables whose refusal names further runs: how many (median), and how often there is a
-  recommendation once they are added.
+- how often the 95 % intervals contain the best weight and the losses of the recommended mixture.
 
     OMP_NUM_THREADS=1 python benchmarks/recommended.py --tables 400 --out data/recommended.csv
 """
@@ -26,7 +24,7 @@ from tqdm import trange
 
 from mnmt_repro.laws import Importance, fit_fraction, recommend_weights
 from mnmt_repro.laws.fraction import fraction_of
-from mnmt_repro.laws.recommendation import Recommendation, narrowing
+from mnmt_repro.laws.recommendation import Recommendation
 
 SIZES, MIXTURES, SEEDS = (5e3, 2e4, 8e4), (0.2, 0.5, 0.8), 2
 PAIRS = ("first", "second")
@@ -88,16 +86,8 @@ def trial(seed: int, noise: float) -> dict[str, float]:
     design = [(n, p, 1 - p) for n in SIZES for p in (0.0, *MIXTURES, 1.0) for _ in range(SEEDS)]
     table = measured(truths, pd.DataFrame(design, columns=["n", *PAIRS]), noise, random)
     best = answer(table, n, importance)
-    if best is None:
+    if best is None or best.refusal:
         return {"answered": False}
-    runs = [{"n": run.n, **run.weights} for run in narrowing(best.further)]
-    if best.refusal and not runs:
-        return {"answered": False}
-    if best.refusal:
-        more = measured(truths, pd.DataFrame(runs), noise, random)
-        again = answer(pd.concat([table, more]), n, importance)
-        helped = again is not None and not again.refusal
-        return {"answered": False, "runs named": len(runs), "answered with them": helped}
     mean = first * truths["first"].loss(GRID, n) + (1 - first) * truths["second"].loss(1 - GRID, n)
     true, weight = GRID[mean.argmin()], best.weights["first"]
     low, high = best.table.p_low["first"] - STEP, best.table.p_high["first"] + STEP
@@ -124,9 +114,8 @@ def main() -> None:
     for noise in LEVELS:
         trials = [trial(seed, noise) for seed in trange(options.tables, disable=None)]
         table = pd.DataFrame(trials).astype(float)
-        middle = table.reindex(columns=["distance", "runs named"]).median()
         of = {"noise": noise, "tables": options.tables}
-        lines.append(of | table.mean().to_dict() | middle.to_dict())
+        lines.append(of | table.mean().to_dict() | {"distance": table["distance"].median()})
     table = pd.DataFrame(lines)
     print(table.T.to_string(float_format="{:.3g}".format))
     if options.out:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import pandas as pd
-
 from mnmt_repro.cli.fit import (
     FitOptions,
     by_pair,
@@ -28,10 +26,10 @@ from mnmt_repro.cli.options import (
     write_table,
 )
 from mnmt_repro.errors import InputError, note, show, tell
-from mnmt_repro.typed_config import Natural, required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
-    from mnmt_repro.laws.recommendation import Preference, Recommendation
+    from mnmt_repro.laws.recommendation import Preference
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +50,6 @@ class RecommendOptions(JsonOption, TableOptions):
     frontier: Path | None = setting(
         "also write the predicted loss of every mixture and pair", metavar="OUT.csv"
     )
-    next: Natural = setting(
-        "also name K runs to train next: those that narrow the widest interval of a weight most "
-        "for their cost, with their cost as a share of the table's and half the width that the "
-        "interval should have after each",
-        0,
-        metavar="K",
-    )
     force: bool = setting("print weights that the runs do not support", False)
 
 
@@ -68,7 +59,6 @@ EXAMPLES = (
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
     "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --mixture-column run_id",
-    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --next 5",
 )
 
 
@@ -84,23 +74,6 @@ def _preference(options: RecommendOptions) -> Preference:
         ((pair, target),) = named_numbers(options.floor, "--floor").items()
         return Floor(pair=pair, target=target)
     return EqualRegret()
-
-
-def _next(best: Recommendation, options: RecommendOptions, cost: float) -> list[dict[str, float]]:
-    """What ``--next`` asks for, printed; `cost` is that of the table's runs, in parameters."""
-    runs = [
-        {"n": run.n, **run.weights, "cost": run.n / cost, "half_width": run.half_width}
-        for run in best.further[: options.next]
-    ]
-    if options.next and not runs:
-        note("--next: no run would narrow the interval of a weight")
-    elif runs and not options.json:
-        print(
-            "runs to train next, by the fall of half_width, the half-width of the widest "
-            "interval, for their cost, a share of the table's:"
-        )
-        show(pd.DataFrame(runs).to_string(index=False, float_format=lambda x: f"{x:.4g}"))
-    return runs
 
 
 def act(options: RecommendOptions) -> int:
@@ -138,13 +111,8 @@ def act(options: RecommendOptions) -> int:
     with of_pair():
         best = recommend_weights(laws, options.n, preference)
     note(*best.refusal)
-    # A run has a row for each of its pairs, and their weights add up to 1.
-    runs = _next(best, options, float((frame["p"] * frame[options.n_column]).sum()))
     if best.refusal and not options.force:
-        tell(
-            "no recommendation; add the runs that the notes name. --force prints the weights all "
-            "the same"
-        )
+        tell("no recommendation; add the runs that the notes name. --force prints the weights")
         return 1
     note(*note_on_errors(laws.values()))
     if options.frontier:
@@ -155,7 +123,7 @@ def act(options: RecommendOptions) -> int:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
         by_column = best.table.rename(columns=names).to_dict()
         about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
-        print_json({"n": best.n} | by_column | about | {"outliers": strange, "next": runs})
+        print_json({"n": best.n} | by_column | about | {"outliers": strange})
         return 0
     method = law.method_in_words(law.resampling)
     shown = best.table.reset_index().rename(columns={"loss": options.loss_column})

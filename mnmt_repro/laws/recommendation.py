@@ -6,9 +6,7 @@ of pairs; for more than two the laws must carry over (Appendix H).
 
 from __future__ import annotations
 
-import itertools
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,13 +34,6 @@ MOST_BEYOND = 4
 MOST_SPREAD = 0.5
 """Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
 ``benchmarks/recommended.py`` measures how often that is so."""
-
-MOST_RUNS = 50
-"""Further runs that are named at most."""
-
-NEAR, FEW = 0.1, 100
-"""How far from the fit towards refits, and towards how many, the best weight is followed to find
-its slope by the parameters. At the refits themselves it may be at an end, and no longer move."""
 
 GOOD_R2 = 0.95
 LEAST_SIZES = 3  # that show whether losses follow a power law
@@ -82,19 +73,6 @@ Preference = Importance | Floor | EqualRegret
 
 
 @dataclass(frozen=True, kw_only=True)
-class FurtherRun:
-    """A run of size `n` with ``weights`` by pair, and the half-width of the interval after it."""
-
-    n: float
-    weights: dict[str, float]
-    half_width: float
-
-    def __str__(self) -> str:
-        mixture = ", ".join(f"{pair} {p:.4g}" for pair, p in self.weights.items() if p)
-        return f"of size {self.n:,.10g} with {mixture}"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Recommendation:
     """A mixture and what it is predicted to do.
 
@@ -115,15 +93,12 @@ class Recommendation:
     refusal : tuple of str
         Why the runs do not support these weights; empty where they do. A pair has no run of its
         own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
-    further : tuple of FurtherRun
-        The runs to train next, see `further_runs`, for the pair with the widest interval.
     """
 
     n: float
     table: pd.DataFrame
     notes: tuple[str, ...]
     refusal: tuple[str, ...]
-    further: tuple[FurtherRun, ...]
 
     @property
     def weights(self) -> dict[str, float]:
@@ -205,31 +180,15 @@ def recommend_weights(
     noise = [laws[pair].noise_at(loss) for pair, loss in zip(pairs, at_best, strict=True)]
     table["scatter"] = np.array(noise, dtype=float)
     table["regret"] = sign * (at_best - alone)
-    widest = int((table["p_high"] - table["p_low"]).fillna(np.inf).to_numpy().argmax())
-    low, high = table["p_low"].iloc[widest], table["p_high"].iloc[widest]
-    near = {
-        pair: values + NEAR * (refits[pair][:FEW] - values) for pair, (values,) in fitted.items()
-    }
-    local = _best_of_each(laws, near, n, preference, sign, halvings)[:, widest]
-    local = local if np.ptp(local) else each[:FEW, widest]  # the fit may be at an end itself
-    further = further_runs(laws, refits, each[:, widest], local, trained_runs(laws))
     return Recommendation(
         n=float(n),
         table=table,
         notes=tuple(_notes(laws, pairs, best, n)),
-        refusal=tuple(_refusal(laws, pairs[widest], low, high, further)),
-        further=further,
+        refusal=tuple(_refusal(laws, table)),
     )
 
 
-def _refusal(
-    laws: Mapping[str, PairLaw],
-    widest: str,
-    low: float,
-    high: float,
-    further: tuple[FurtherRun, ...],
-) -> Iterator[str]:
-    """What `Recommendation.refusal` says; `low` and `high` are of the widest interval."""
+def _refusal(laws: Mapping[str, PairLaw], table: pd.DataFrame) -> Iterator[str]:
     for pair, law in laws.items():
         if law.law.p.max() < 1 and not isinstance(law.law, MixtureLaw):
             yield f"{pair}: {runs_alone(pair, law.law.n)}"
@@ -237,99 +196,13 @@ def _refusal(
             mixtures = isinstance(law.law, MixtureLaw)
             each, more = ("mixtures",) * 2 if mixtures else ("rows", "seeds or sizes")
             yield f"{pair}: as many parameters as {each}, so no interval; add {more}"
-    if high - low > MOST_SPREAD:
+    width = (table["p_high"] - table["p_low"]).fillna(0.0)
+    if width.max() > MOST_SPREAD:
+        low, high = table.loc[width.idxmax(), ["p_low", "p_high"]]
         yield (
-            f"the best weight of {widest} lies from {low:.2f} to {high:.2f}, an interval wider "
-            f"than {MOST_SPREAD:g}"
+            f"the best weight of {width.idxmax()} lies from {low:.2f} to {high:.2f}, an interval "
+            f"wider than {MOST_SPREAD:g}; add seeds, sizes or mixtures"
         )
-        if named := narrowing(further):
-            runs = Counter(map(str, named)).items()
-            yield f"runs to narrow it: {'; '.join(f'{count} {run}' for run, count in runs)}"
-        else:
-            yield f"{MOST_RUNS} further runs would not narrow it: mixtures differ too little"
-
-
-def narrowing(further: tuple[FurtherRun, ...]) -> tuple[FurtherRun, ...]:
-    """The first runs, until the interval is no wider than `MOST_SPREAD`; none if it stays wider."""
-    wide = sum(run.half_width > MOST_SPREAD / 2 for run in further)
-    return further[: wide + 1] if wide < len(further) else ()
-
-
-def further_runs(
-    laws: Mapping[str, PairLaw],
-    refits: Mapping[str, Array],
-    weight: Array,
-    local: Array,
-    runs: Sequence[tuple[float, tuple[float, ...]]],
-) -> tuple[FurtherRun, ...]:
-    """Runs that narrow the interval of a weight most for their cost, in this order.
-
-    By the delta method, the weight w is linear in the parameters. Refits that differ in it also
-    differ in the losses they predict, so measuring such a loss tells them apart. With C the
-    covariance over the refits and s the standard deviation of a run's noise, a measured loss y
-    reduces the variance of w by ``C[w, y]**2 / (C[y, y] + s**2)``. The run with most reduction per
-    parameter, which is what its training costs at the same text, comes next, `MOST_RUNS` times. A
-    run may come again, as a further seed.
-
-    Parameters
-    ----------
-    laws : dict of pair to its law
-    refits : dict of pair to parameters (B, P)
-    weight : the weight that each refit finds best, (B,), of which the half-widths are
-    local : the best weight near the fit, a small step towards each of the first refits, (b,), which
-        decides the order
-    runs : those to choose from, size and weight of each pair, such as `trained_runs`
-
-    Returns
-    -------
-    tuple of FurtherRun, empty where the refits agree on the weight or there are none
-    """
-    theta = np.hstack([laws[pair].law.scaled(refits[pair]) for pair in refits])
-    if not np.isfinite(theta).all():
-        return ()
-    steps = theta[: len(local)] - theta[: len(local)].mean(0)
-    linear = theta @ np.linalg.lstsq(steps, local - local.mean(), rcond=None)[0]
-    cost, shares = np.array([n for n, _ in runs]), np.array([shares for _, shares in runs])
-    columns, noise, run_of = [weight, linear], [0.0, 0.0], [-1, -1]
-    for (pair, values), share in zip(refits.items(), shares.T, strict=True):
-        law = laws[pair]
-        measured = np.flatnonzero(share >= min(law.law.p) - 1e-6)
-        if not len(measured):
-            continue
-        rows = _rows(law.law, list(refits), shares[measured], pair, cost[measured])
-        losses = law.law.curve(values, rows)
-        columns += [*losses.T]
-        noise += [*law.noise_at(losses.mean(0))]
-        run_of += [*measured]
-    covariance, variance, at = np.cov(columns), np.square(noise), np.array(run_of)
-    chosen = list[FurtherRun]()
-    while covariance[1, 1] > 0 and len(chosen) < MOST_RUNS:
-        # The pairs' laws are refitted apart, so the reductions by the losses of a run add up.
-        reduction = covariance[1, 2:] ** 2 / (np.diag(covariance) + variance)[2:]
-        best = int((np.bincount(at[2:], reduction, len(runs)) / cost).argmax())
-        for y in np.flatnonzero(at == best):
-            row = covariance[y]
-            covariance = covariance - np.outer(row, row) / (row[y] + variance[y])
-        weights = dict(zip(refits, runs[best][1], strict=True))
-        half_width = 1.96 * float(np.sqrt(max(covariance[0, 0], 0.0)))
-        chosen.append(FurtherRun(n=runs[best][0], weights=weights, half_width=half_width))
-    return tuple(chosen)
-
-
-def trained_runs(laws: Mapping[str, PairLaw]) -> list[tuple[float, tuple[float, ...]]]:
-    """Trained sizes, each with mixtures: size and weight of each pair.
-
-    The weights are the trained ones of each pair and those midway between two of them. The other
-    pairs share the rest evenly.
-    """
-    mixtures = set()
-    for pair, law in laws.items():
-        trained = np.unique(law.law.p)
-        for p in (*trained, *(trained[1:] + trained[:-1]) / 2):
-            rest = (1 - p) / (len(laws) - 1)
-            mixtures.add(tuple(round(float(p if one == pair else rest), 6) for one in laws))
-    sizes = {float(n) for law in laws.values() for n in law.law.n}
-    return list(itertools.product(sorted(sizes), sorted(mixtures)))
 
 
 def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[str, Array]:
