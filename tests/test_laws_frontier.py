@@ -15,7 +15,6 @@ from mnmt_repro.laws import (
     Importance,
     fit_fraction,
     frontier,
-    mixture_errors,
     recommend_weights,
     recommendation,
 )
@@ -228,19 +227,3 @@ def test_unusable_mixtures_are_errors(two) -> None:
         recommend_weights(two, 0.0, EqualRegret())
     with pytest.raises(InputError, match="more than 4 times the largest trained size"):
         recommend_weights(two, 5e5, EqualRegret())
-
-
-def test_three_pairs_from_two_pair_laws() -> None:
-    """Appendix H: German has two laws, from two cohorts; their predictions are averaged."""
-    laws = {"eng-deu": [law(60.0), law(62.0)], "eng-zho": law(90.0)}
-    sizes = np.array([1e5, 2e5])
-    low, high = loss_of(0.3, sizes, 60.0), loss_of(0.3, sizes, 62.0)
-    observed = pd.DataFrame(
-        {"pair": "eng-deu", "p": 0.3, "n_non_embedding": sizes, "cross_entropy": low * 1.01}
-    )
-    errors = mixture_errors(laws, observed)
-    assert errors.predicted.to_numpy() == pytest.approx((low + high) / 2, rel=1e-6)
-    expected = ((low + high) / 2 - 1.01 * low) / (1.01 * low)
-    assert errors.relative_error.to_numpy() == pytest.approx(expected, rel=1e-4)
-    with pytest.raises(InputError, match="eng-fra: no law"):
-        mixture_errors(laws, observed.assign(pair="eng-fra"))

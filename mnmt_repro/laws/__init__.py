@@ -13,7 +13,7 @@ Eq. 11, 12, 13            `fit_fraction`
 Figure 4, footnote 5      `coefficients`, `mnmt_repro.laws.uncertainty`
 Section 3.4, Figure 7     `frontier`, `recommend_weights`
 Appendix G                `extrapolate_curve`
-Appendix H                `mixture_errors`
+Appendix H                `recommend_weights` from laws of two pairs
 ========================  =================================================================
 
 A law is one class: `PowerLaw`, `JointLaw`, `FractionLaw`, `BivariateLaw`, `AdditiveLaw`,
@@ -47,7 +47,6 @@ from mnmt_repro.laws.mixture_law import (
     leave_one_mixture_out,
     transfers,
 )
-from mnmt_repro.laws.mixtures import mixture_errors
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import (
     EqualRegret,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, fit_fraction, mixture_errors
+from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.papers.effects.cells import Cells, Rows, framed, in_regime, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -157,8 +157,12 @@ def predict(laws: Laws, cells: pd.DataFrame) -> pd.DataFrame:
         law are left out.
     """
     known = cells[cells["pair"].isin(list(laws))].reset_index(drop=True)
-    errors = mixture_errors(laws, known, n="n", loss="loss")
-    return known.assign(**{name: errors[name] for name in ("predicted", "error", "relative_error")})
+    predicted = [
+        float(np.mean([law.predict(p, n)[0] for law in laws[pair]]))
+        for pair, p, n in known[["pair", "p", "n"]].itertuples(index=False)
+    ]
+    error = predicted - known["loss"]
+    return known.assign(predicted=predicted, error=error, relative_error=error / known["loss"])
 
 
 def prediction_measures(laws: Mapping[str, Sequence[Refits]], cells: Cells, n: str) -> Measures:
