@@ -41,11 +41,6 @@ NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 MOST_SETTINGS = 10
 """Distinct numbers of a setting, such as a learning rate; a column with more is a measurement."""
 
-CLEAR = 2.0
-"""Gain of log likelihood from which another kind of errors is proposed."""
-FINE = 2e-3
-"""Share of the loss up to which the largest residual does not matter."""
-
 HUBER_DELTA = 1e-3
 """Of Huber's loss of the log loss, as in Hoffmann et al. (2022)."""
 MOST_NAMED = 5
@@ -275,27 +270,6 @@ def is_measurement(column: pd.Series) -> bool:
     return bool(numbers.notna().all() and numbers.nunique() > many)
 
 
-def note_on_errors(fits: Iterable[Fit]) -> Iterator[str]:
-    """Propose the other kind of errors where the losses are clearly likelier under it."""
-    from mnmt_repro.laws import AdditiveLaw
-    from mnmt_repro.laws.diagnostics import favour_relative
-
-    for fit in fits:
-        gain = favour_relative(fit)
-        now = "relative" if fit.relative else "absolute"
-        fine = abs(fit.loss / fit.fitted() - 1).max() <= FINE
-        if fine or abs(gain) < CLEAR or (gain > 0) == fit.relative:
-            continue
-        grow = "grow" if gain > 0 else "do not grow"
-        other = "--errors absolute" if fit.relative else "--errors relative"
-        if isinstance(fit.law, AdditiveLaw):
-            other = "no --log" if fit.relative else "--log"
-        yield (
-            f"{fit.label or 'all rows'}: residuals {grow} with the loss (log "
-            f"likelihood {abs(gain):.1f} above that of {now} errors); use {other}"
-        )
-
-
 def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Rows of each pair; all under one name where the table has no column `pair`."""
     if "pair" not in frame.columns:
@@ -479,13 +453,11 @@ class FittedPair:
 
         self.pair, self.law, self.fit = pair, law, fit
         with of_pair(pair):
-            self.strange, self.clean = strange_rows(rows, fitter, fit, options)
-            self.fitness = lack_of_fit(self.clean)
+            self.strange, clean = strange_rows(rows, fitter, fit, options)
+            self.fitness = lack_of_fit(clean)
             self.lack = self.fitness.words
             if self.strange:
                 self.lack = f"without the rows that stand out, {self.lack}"
-            if self.fitness.test == "repeats" and self.fitness.fault:
-                self.lack += "; if rows of a cell are of one run, name their run with --groups"
             self.text = as_options(fit.describe(options.interval))
             self.method = fit.method_in_words(options.interval) if fit.identified else ""
             self.fraction, self.fraction_method = _fractions(fit, options.interval)
@@ -525,15 +497,12 @@ def act(options: FitOptions) -> int:
 
 
 def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
-    """Fit the laws of a table, one a pair, and the notes on it that go to standard error."""
+    """Fit the laws of a table, one a pair, and the notes on it that went to standard error."""
     frame = read_losses(options, data=data_of(options))
     notes = notes_on_rows(frame, options, data_of(options))
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
-    outcomes = [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits]
-    grown = list(note_on_errors(each.clean for each in outcomes))
-    note(*grown)
-    return outcomes, notes + grown
+    return [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits], notes
 
 
 def content(outcome: FittedPair, interval: Asked) -> dict[str, Any]:

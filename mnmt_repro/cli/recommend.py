@@ -10,7 +10,6 @@ from mnmt_repro.cli.fit import (
     FitOptions,
     by_pair,
     fit_table,
-    note_on_errors,
     notes_on_rows,
     of_pair,
     read_losses,
@@ -114,7 +113,6 @@ def act(options: RecommendOptions) -> int:
     if best.refusal and not options.force:
         tell("no recommendation; add the runs that the notes name. --force prints the weights")
         return 1
-    note(*note_on_errors(laws.values()))
     if options.frontier:
         curve = frontier(laws, options.n, draws=500).rename(columns={"loss": options.loss_column})
         write_table(options.frontier, "--frontier", curve)

@@ -1,17 +1,14 @@
-"""Does a law fit its rows? Lack of fit, curvature of the residuals, and gross outliers."""
+"""Does a law fit its rows? Curvature of the residuals, and gross outliers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 from scipy import stats
 
-from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
 
 FAULT = 0.05
@@ -26,19 +23,14 @@ GROSS_ROBUST = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class LackOfFit:
-    """Whether the residuals of a law are more than noise.
+    """Whether the residuals of a law are curved.
 
     Attributes
     ----------
-    test
-        ``"repeats"`` compares them with the noise between rows of one cell (F test).
-        ``"runs"`` counts runs of one sign along the sizes: curved residuals have few.
-        ``"none"`` where the rows cannot show a fault.
     p_value : NaN without a test
-    words : the outcome in a sentence
+    words : the outcome, or why there is no test
     """
 
-    test: Literal["repeats", "runs", "none"]
     p_value: float = math.nan
     words: str
 
@@ -48,108 +40,34 @@ class LackOfFit:
         return self.p_value < FAULT
 
 
-def lack_of_fit(fit: LawFit, *, draws: int = 500) -> LackOfFit:
-    """Test whether a law fits its rows.
+def lack_of_fit(fit: LawFit) -> LackOfFit:
+    """Test whether a parabola in the log of the fitted loss explains residuals, an F test.
 
-    Parameters
-    ----------
-    fit : LawFit
-    draws : simulated fits with which the runs of signs are compared
-
-    Returns
-    -------
-    LackOfFit
+    It is RESET (Ramsey, 1969) along each curve: a law with the wrong shape errs alike at both ends
+    of a curve, and otherwise in its middle. To first order, the parameters can follow the `basis`
+    of the fit, so only the rest of the parabola counts.
     """
-    rows = fit.law.rows
     if not fit.identified:
-        return LackOfFit(test="none", words="the law is not identified")
-    if len(np.unique(rows[:, -1])) < 3:
-        return LackOfFit(test="none", words="too few sizes for a test: any two lie on a law")
-    if fit.degrees_of_freedom < 1:
-        return LackOfFit(test="none", words="too few rows for a test: there are as many parameters")
-    _, cell = np.unique(rows, axis=0, return_inverse=True)
-    cell = cell.ravel()
-    cells = int(cell.max()) + 1
-    # Rows of one run err together, so their agreement within a cell is no measure of noise.
-    if len(cell) > cells > fit.free_parameters and not fit.runs:
-        return _by_repeats(fit, cell, cells)
-    return _by_signs(fit, draws)
-
-
-def _by_repeats(fit: LawFit, cell: NDArray[np.intp], cells: int) -> LackOfFit:
-    weights, loss = fit.weights, fit.loss
-    mean = np.bincount(cell, weights * loss) / np.bincount(cell, weights)
-    pure = float(weights @ (loss - mean[cell]) ** 2)
-    if pure <= (4 * np.finfo(float).eps * loss.max()) ** 2 * weights.sum():
-        return LackOfFit(test="none", words="the rows of each cell are equal, so show no noise")
-    spare, repeats = cells - fit.free_parameters, len(loss) - cells
-    ratio = (fit.rss - pure) / spare / (pure / repeats)
-    p = float(stats.f.sf(ratio, spare, repeats))
-    said = f"residuals vary {ratio:.1f} times as much as repeats of a cell (p = {p:.2g})"
-    words = f"the law does not fit: {said}" if p < FAULT else f"no sign of a lack: {said}"
-    return LackOfFit(test="repeats", p_value=p, words=words)
-
-
-def _by_signs(fit: LawFit, draws: int) -> LackOfFit:
-    residual = fit.loss - fit.fitted()
-    if np.abs(residual).max() <= ROUNDING * np.abs(fit.loss).max():
-        return LackOfFit(test="none", words="the residuals are rounding")
-    lines = _lines(fit)
-    seen = count_runs(residual, lines)
-    # The textbook distribution of runs assumes independent signs. Residuals of a fitted curve
-    # change sign more often, so the distribution is simulated by refits to the law with noise.
-    # Rows of one run share an error and so a sign, which is no curvature.
-    noise = np.random.default_rng(0).standard_normal((draws, len(residual)))
-    if fit.runs and fit.spare > 0:
-        losses = fit.draws("runs", draws=draws).losses
-    else:
-        losses = fit.fitted() + fit.residual_sd / np.sqrt(fit.weights) * noise
-    if fit.loss.min() > 0:
-        losses = np.maximum(losses, 1e-3 * fit.loss.min())
-    residuals = losses - fit.law.curve(fit.refit(losses), fit.law.rows)
-    drawn = np.array([count_runs(each, lines) for each in residuals])
-    p = float((1 + (drawn <= seen).sum()) / (1 + draws))
-    said = f"residuals form {seen} runs of one sign, where noise gives about {drawn.mean():.0f}"
-    fault = f"the law does not fit: {said}, so they are curved (p = {p:.2g})"
-    words = fault if p < FAULT else f"no sign of curvature: {said} (p = {p:.2g})"
-    return LackOfFit(test="runs", p_value=p, words=words)
-
-
-def _lines(fit: LawFit) -> list[NDArray[np.intp]]:
-    """Rows along which residuals are followed: each weight by size, or all by their fitted loss."""
-    first, last = fit.law.rows[:, 0], fit.law.rows[:, -1]
-    groups = [np.flatnonzero(first == value) for value in np.unique(first)]
-    if min(map(len, groups)) >= 3:
-        return [rows[np.argsort(last[rows], kind="stable")] for rows in groups]
-    return [np.argsort(fit.fitted(), kind="stable")]
-
-
-def count_runs(residual: Array, lines: Sequence[NDArray[np.intp]]) -> int:
-    """Count the runs of one sign along each line of rows.
-
-    Examples
-    --------
-    >>> count_runs(np.array([1.0, 2.0, -1.0, -2.0, 1.0]), [np.arange(5)])
-    3
-    """
-    return sum(1 + int((np.diff(np.sign(residual[line])) != 0).sum()) for line in lines)
-
-
-def favour_relative(fit: LawFit) -> float:
-    """Log likelihood of noise in proportion to the loss, above that of noise of one size.
-
-    Both are of Gaussian noise about the fitted curve. The other kind of errors would also move the
-    curve towards its own optimum, so what it could gain is understated. Zero where there is no
-    noise to judge by.
-    """
-    if not fit.identified or fit.degrees_of_freedom < 1:
-        return 0.0
-    curve = fit.fitted()
-    left = fit.loss - curve
-    if np.abs(left).max() <= ROUNDING * np.abs(curve).max():
-        return 0.0
-    logs = np.log(np.mean(left**2)) - np.log(np.mean((left / curve) ** 2))
-    return float(len(left) / 2 * logs - np.log(np.abs(curve)).sum())
+        return LackOfFit(words="the law is not identified")
+    if fit.runs:
+        return LackOfFit(words="untested, because errors are alike within a run or mixture")
+    curve, residual, basis = fit.fitted(), fit.residuals(), fit.basis()
+    spare = fit.degrees_of_freedom - 1
+    if spare < 1:
+        return LackOfFit(words="too few rows for a test")
+    if np.abs(curve - fit.loss).max() <= ROUNDING * np.abs(fit.loss).max():
+        return LackOfFit(words="the residuals are rounding")
+    logs = pd.Series(np.log(curve))
+    place = (logs - logs.groupby(fit.law.curve_names()).transform("mean")).to_numpy()
+    parabola = place**2 * np.sqrt(fit.weights)
+    bend = parabola - basis @ (basis.T @ parabola)
+    if bend @ bend <= 1e-12 * (parabola @ parabola):
+        return LackOfFit(words="too few sizes for a test: the law can follow any losses at them")
+    explained = float(bend @ residual) ** 2 / float(bend @ bend)
+    left = float(residual @ residual) - explained
+    p = float(stats.f.sf(spare * explained / left, 1, spare))
+    words = "the law does not fit: its residuals are" if p < FAULT else "no sign that residuals are"
+    return LackOfFit(p_value=p, words=f"{words} curved (p = {p:.2g})")
 
 
 def outliers(fit: LawFit) -> dict[int, float]:
