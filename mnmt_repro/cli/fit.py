@@ -64,8 +64,8 @@ class FitOptions(JsonOption, TableOptions):
         "with --law additive: huber gives outliers little weight", "squares"
     )
     log: bool = setting("with --law additive: fit the logarithm of the losses", False)
-    interval: Literal["auto", "t", "residual", "seeds", "runs", "perturbation"] = setting(
-        "from standard errors (t), refits to resampled residuals, seeds or runs, or to losses with "
+    interval: Literal["auto", "t", "residual", "runs", "perturbation"] = setting(
+        "from standard errors (t), refits to resampled residuals or runs, or to losses with "
         "1 percent of noise. auto: runs with --groups, residual at an active bound, else t",
         "auto",
     )

@@ -214,8 +214,6 @@ class LawFit(Generic[L_co]):
             losses = uncertainty.residual_bootstrap(
                 self.loss, self.fitted(), self.weights, self.degrees_of_freedom, draws, seed
             )
-        elif method == "seeds":
-            losses = uncertainty.seed_bootstrap(self.loss, self.law.rows, draws, seed)
         elif method == "runs":
             free = uncertainty.free_residuals(self.residuals(), self.basis(), self.runs)
             losses = uncertainty.run_bootstrap(
@@ -258,8 +256,8 @@ class LawFit(Generic[L_co]):
         ----------
         method
             ``"t"`` from standard errors, for exponents and factors on the log scale, so that their
-            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"``,
-            ``"seeds"`` or ``"runs"`` from refits, as percentiles; ``"auto"`` as `method_of` says.
+            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"``
+            or ``"runs"`` from refits, as percentiles; ``"auto"`` as `method_of` says.
         draws : number of refits
 
         Returns

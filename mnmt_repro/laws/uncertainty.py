@@ -1,4 +1,4 @@
-"""How far fitted parameters move: the paper's perturbation, residual, seed and run bootstraps.
+"""How far fitted parameters move: the paper's perturbation, residual and run bootstraps.
 
 Sizes are never resampled: eight are too few, and each anchors the curve. What varies is the loss
 at the sizes that were trained. Each function draws losses (B, m); `LawFit.draws` refits the law to
@@ -18,7 +18,7 @@ from mnmt_repro.laws.checks import Array
 LEVEL = 0.95
 """Share of repeated experiments whose interval would hold the truth: of all intervals."""
 
-Resampling = Literal["perturbation", "residual", "seeds", "runs"]
+Resampling = Literal["perturbation", "residual", "runs"]
 """Ways to draw losses and refit."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
@@ -27,7 +27,6 @@ Asked = Literal["auto"] | Method
 METHOD_NAMES = {
     "t": "Student's t from standard errors",
     "residual": "percentiles of refits to resampled residuals",
-    "seeds": "percentiles of refits to resampled seeds",
     "runs": "percentiles of refits in which the residuals of a run change sign together",
     "perturbation": "percentiles of refits to losses with 1 % of noise",
 }
@@ -113,39 +112,6 @@ def noise_scale(dof: int, *, draws: int, seed: int) -> Array:
     As in Student's t, which percentiles of the draws then resemble.
     """
     return np.sqrt(dof / np.random.default_rng(seed + 1).chisquare(dof, size=draws))
-
-
-def seed_bootstrap(loss: Array, rows: Array, draws: int, seed: int) -> Array:
-    """Losses of runs resampled among the seeds of one size and mixture.
-
-    Equal `rows` (m, k) are seeds of one run. With k seeds a resampled mean varies by (k - 1)/k of
-    the truth, so deviations are inflated by ``sqrt(k / (k - 1))``. Runs with one seed borrow the
-    relative deviations of the others.
-
-    Raises
-    ------
-    InputError
-        When no run has two seeds.
-    """
-    cell = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    count = np.bincount(cell)
-    mean = (np.bincount(cell, loss) / count)[cell]
-    many = count[cell] > 1
-    if not many.any():
-        raise InputError("seed bootstrap: no size and mixture has two seeds; train more seeds")
-    inflate = np.sqrt(count[cell] / np.maximum(count[cell] - 1, 1))
-    deviation = (loss - mean) * inflate
-    pool = (deviation / mean)[many]
-    rng = np.random.default_rng(seed)
-    losses = np.empty((draws, len(loss)))
-    for c in range(len(count)):
-        own = np.flatnonzero(cell == c)
-        if len(own) > 1:
-            picked = deviation[own[rng.integers(len(own), size=(draws, len(own)))]]
-        else:
-            picked = loss[own] * rng.choice(pool, size=(draws, 1))
-        losses[:, own] = mean[own] + picked
-    return losses
 
 
 def free_residuals(residual: Array, basis: Array, runs: tuple[str, ...]) -> Array:
