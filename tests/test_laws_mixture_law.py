@@ -15,7 +15,6 @@ from mnmt_repro.laws import (
     fit_mixture_law,
     leave_one_mixture_out,
     recommend_weights,
-    transfers,
 )
 
 PAIRS = ["deu", "fra", "zho"]
@@ -60,11 +59,11 @@ def test_units_of_losses_and_sizes_do_not_matter() -> None:
 
 def test_intervals_of_transfers_hold_the_truth_and_mixtures_are_the_unit() -> None:
     fit = law(runs(noise=0.01))
-    table = transfers({"deu": fit}, draws=200)
-    assert list(table["other"]) == ["fra", "zho"] and len(set(fit.runs)) == 21
-    truth = np.array([0.3, 0.05])
-    assert ((table["low"] < truth) & (truth < table["high"])).all()
-    assert (table["low"] < table["worth"]).all() and (table["worth"] < table["high"]).all()
+    assert len(set(fit.runs)) == 21
+    ends = fit.interval("runs", draws=200)
+    for name, truth in (("t[fra]", 0.3), ("t[zho]", 0.05)):
+        low, high = ends[name]
+        assert low < truth < high and low < fit.params[name] < high
 
 
 def test_a_worth_of_nothing_stops_at_zero() -> None:

@@ -41,12 +41,7 @@ from mnmt_repro.laws.joint_law import (
     fit_joint_law,
     fit_per_weight_laws,
 )
-from mnmt_repro.laws.mixture_law import (
-    MixtureLaw,
-    fit_mixture_law,
-    leave_one_mixture_out,
-    transfers,
-)
+from mnmt_repro.laws.mixture_law import MixtureLaw, fit_mixture_law, leave_one_mixture_out
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import (
     EqualRegret,
@@ -55,10 +50,5 @@ from mnmt_repro.laws.recommendation import (
     Recommendation,
     recommend_weights,
 )
-from mnmt_repro.laws.selection import (
-    compare_per_weight_joint,
-    error_summary,
-    leave_one_size_out,
-    leave_one_weight_out,
-)
+from mnmt_repro.laws.selection import error_summary, leave_one_size_out, leave_one_weight_out
 from mnmt_repro.laws.uncertainty import Draws

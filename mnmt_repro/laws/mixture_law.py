@@ -239,27 +239,6 @@ def fit_mixture_law(
     return solve.fit(law, y, runs=tuple(law.curve_names()), label=label)
 
 
-def transfers(fits: Mapping[str, LawFit[MixtureLaw]], *, draws: int = 1_000) -> pd.DataFrame:
-    """What text of each other pair is worth to each pair: how many times as much of its own.
-
-    Text is counted as the weights count it: in sentences for our runs, in tokens for domains.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, other, worth, low, high``: 95 % intervals from refits in which the residuals of a
-        mixture change sign together; NaN with no more mixtures than parameters.
-    """
-    rows = []
-    for pair, fit in fits.items():
-        ends = fit.interval("runs" if fit.spare > 0 else "auto", draws=draws)
-        for other in fit.law.pairs[1:]:
-            low, high = ends[f"t[{other}]"]
-            worth = fit.params[f"t[{other}]"]
-            rows.append({"pair": pair, "other": other, "worth": worth, "low": low, "high": high})
-    return pd.DataFrame(rows)
-
-
 def leave_one_mixture_out(fit: LawFit[MixtureLaw]) -> pd.DataFrame:
     """Predict every mixture from a fit to all others.
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
 
 import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws.checks import Array, error_weights, vector
-from mnmt_repro.laws.fit_result import LawFit, r_squared
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import fit_fraction
-from mnmt_repro.laws.joint_law import (
-    Reading,
-    columns_of,
-    fit_joint_law,
-    fit_per_weight_laws,
-    pair_rows,
-)
+from mnmt_repro.laws.joint_law import Reading, columns_of, fit_joint_law, pair_rows
 
-LawName = Literal["per_weight", "joint", "eq12", "eq13"]
-
-
-Predictor = Callable[[Array, Array], Array]
+LawName = Literal["joint", "eq12", "eq13"]
 
 
 def leave_one_size_out(frame: pd.DataFrame, law: LawName, **of: Unpack[Reading]) -> pd.DataFrame:
@@ -33,7 +22,7 @@ def leave_one_size_out(frame: pd.DataFrame, law: LawName, **of: Unpack[Reading])
     Parameters
     ----------
     frame : rows of one pair, as for `fit_joint_law`
-    law : ``"per_weight"`` (Eq. 6), ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
+    law : ``"joint"`` (Eq. 7), ``"eq12"`` or ``"eq13"`` (Eq. 11)
     n, loss, direction, ceiling, errors : as in `fit_joint_law`
 
     Returns
@@ -73,47 +62,6 @@ def error_summary(held_out: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def compare_per_weight_joint(frame: pd.DataFrame, **of: Unpack[Reading]) -> pd.DataFrame:
-    """Set Eq. 6 at every weight (3 W parameters) against Eq. 7 (W + 2) on the same rows.
-
-    Returns
-    -------
-    DataFrame
-        Index ``per_weight, joint``; columns ``parameters, rss, r2, aicc, delta_aicc``,
-        ``rmse_size_out`` from `leave_one_size_out` and the ``rows_size_out`` that it is over: those
-        that both laws predict. `parameters` counts all; `pooled_aicc` leaves out those that a bound
-        holds. With relative errors, rows are weighted in ``rss`` and ``r2`` as in the fit. NaN when
-        a law is not identified or has too few rows.
-    """
-    n, loss = columns_of(of)
-    rows, _ = pair_rows(frame, n, loss)
-    laws: dict[LawName, list[LawFit]] = {
-        "per_weight": list(fit_per_weight_laws(rows, **of).values()),
-        "joint": [fit_joint_law(rows, **of)],
-    }
-    held_out = {law: leave_one_size_out(rows, law, **of) for law in laws}
-    known = np.all([table["predicted"].notna() for table in held_out.values()], axis=0)
-    y = vector(loss, rows[loss])
-    weights = error_weights(of.get("errors", "absolute"), y)
-    table = []
-    for law, fits in laws.items():
-        rss = float(sum(fit.rss for fit in fits))
-        table.append(
-            {
-                "law": law,
-                "parameters": sum(len(fit.names) for fit in fits),
-                "rss": rss,
-                "r2": r_squared(y, rss, weights),
-                "aicc": pooled_aicc(fits),
-                "rmse_size_out": error_summary(held_out[law][known])["rmse"],
-                "rows_size_out": int(known.sum()),
-            }
-        )
-    result = pd.DataFrame(table).set_index("law")
-    result.insert(4, "delta_aicc", result["aicc"] - result["aicc"].min(skipna=False))
-    return result
-
-
 def pooled_aicc(fits: Sequence[LawFit[Any]]) -> float:
     """Akaike's criterion, corrected for few rows, of laws that share the rows of one data set.
 
@@ -143,27 +91,19 @@ def _leave_out(
     rows, p = pair_rows(frame, n, loss)
     table = pd.DataFrame({"p": p, "n": rows[n].to_numpy(float), "loss": rows[loss].to_numpy(float)})
     table["predicted"] = np.nan
+    named = of | {"n": "n", "loss": "loss"}
     for value in np.unique(table[column]):
         out = table[column] == value
         if out.all():
             continue
-        predict = _fit(table[~out], law, of | {"n": "n", "loss": "loss"})
-        table.loc[out, "predicted"] = predict(*table.loc[out, ["p", "n"]].to_numpy().T)
+        if law == "joint":
+            joint = fit_joint_law(table[~out], **named)
+            out &= table["p"].isin(joint.law.p)
+            fit: LawFit[Any] = joint
+        else:
+            fit = fit_fraction(table[~out], form=law, **named)
+        if out.any():
+            table.loc[out, "predicted"] = fit.predict(*table.loc[out, ["p", "n"]].to_numpy().T)
     table["error"] = table["predicted"] - table["loss"]
     table["extrapolated"] = table[column].isin([table[column].min(), table[column].max()])
     return table
-
-
-def _fit(rows: pd.DataFrame, law: LawName, of: Reading) -> Predictor:
-    if law in ("eq12", "eq13"):
-        return fit_fraction(rows, form=law, **of).predict
-    if law == "per_weight":
-        predictors = {p: fit.predict for p, fit in fit_per_weight_laws(rows, **of).items()}
-    elif law == "joint":
-        joint = fit_joint_law(rows, **of)
-        predictors = {p: partial(joint.predict, p) for p in joint.law.p}
-    else:
-        raise InputError(f"law: {law!r}; use per_weight, joint, eq12 or eq13")
-    return lambda p, n: np.array(
-        [predictors[w](s)[0] if w in predictors else np.nan for w, s in zip(p, n, strict=True)]
-    )

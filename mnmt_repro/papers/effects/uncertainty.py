@@ -17,14 +17,13 @@ from mnmt_repro.laws import (
     AdditiveLaw,
     JointLawFit,
     PowerLawFit,
-    compare_per_weight_joint,
     error_summary,
     fit_additive_law,
     fit_fraction,
     leave_one_weight_out,
 )
 from mnmt_repro.laws.checks import Errors
-from mnmt_repro.laws.fit_result import LawFit
+from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import Reading, pooled_aicc
 from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared
@@ -193,25 +192,23 @@ def law_comparison(grids: Mapping[str, LossGrid]) -> Rows:
         seen = grid.rows.groupby(cell)["pair_target_tokens"].mean().rename_axis(["pair", "p", "n"])
         for pair, rows in grid.points.join(seen, on=["pair", "p", "n"]).groupby("pair"):
             of: Reading = {"n": "n", "loss": "loss", "errors": grid.errors}
-            table = compare_per_weight_joint(rows, **of)
-            table = table.rename(index={"per_weight": "Eq. 6", "joint": "Eq. 7"})
-            table["error on a weight"] = np.nan
-            for form, title in FORMS.items():
-                table.loc[f"Eq. 11 with {title}"] = _fraction_law(rows, form, of)
-            table.loc[ADDITIVE] = _law_of_text(rows, log=grid.errors == "relative")
-            table = table.reset_index(names="law").rename(columns={"r2": "R²"})
+            alone, joint = grid.fits[str(pair)]
+            laws = {
+                "Eq. 6": _compared([*alone.values()]),
+                "Eq. 7": _compared([joint]),
+                **{f"Eq. 11 with {FORMS[form]}": _fraction_law(rows, form, of) for form in FORMS},
+                ADDITIVE: _law_of_text(rows, log=grid.errors == "relative"),
+            }
+            table = pd.DataFrame([{"law": name, **of_law} for name, of_law in laws.items()])
             table["ΔAICc"] = table["aicc"] - table["aicc"].min()
             yield table.assign(
-                label=grid.row_label(str(pair)),
-                cohort=grid.name,
-                pair=pair_name(str(pair)),
-                parameters=table["parameters"].astype(int),
+                label=grid.row_label(str(pair)), cohort=grid.name, pair=pair_name(str(pair))
             )
 
 
 def _fraction_law(rows: pd.DataFrame, form: Form, of: Reading) -> dict[str, float]:
     fit = fit_fraction(rows, form=form, **of)
-    return _compared(fit, error_summary(leave_one_weight_out(rows, form, **of))["rmse"])
+    return _compared([fit], error_summary(leave_one_weight_out(rows, form, **of))["rmse"])
 
 
 def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
@@ -226,12 +223,19 @@ def _law_of_text(rows: pd.DataFrame, log: bool) -> dict[str, float]:
     ]
     known = np.concatenate(errors)
     known = known[np.isfinite(known)]  # none where no weight can be left out
-    return _compared(fit(rows), float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"))
+    return _compared([fit(rows)], float(np.sqrt(np.mean(known**2))) if len(known) else float("nan"))
 
 
-def _compared(fit: LawFit, weight_out: float) -> dict[str, float]:
-    row = {"parameters": len(fit.names), "r2": fit.r2, "aicc": pooled_aicc([fit])}
-    return row | {"error on a weight": weight_out}
+def _compared(fits: Sequence[LawFit], weight_out: float = float("nan")) -> dict[str, float]:
+    """How well a law of all rows, or laws of the rows of each weight, describe a pair."""
+    loss = np.concatenate([fit.loss for fit in fits])
+    weights = np.concatenate([fit.weights for fit in fits])
+    return {
+        "parameters": sum(len(fit.names) for fit in fits),
+        "R²": r_squared(loss, sum(fit.rss for fit in fits), weights),
+        "aicc": pooled_aicc(fits),
+        "error on a weight": weight_out,
+    }
 
 
 _KINDS: tuple[Errors, ...] = ("absolute", "relative")
