@@ -749,7 +749,7 @@ def test_a_quality_has_a_direction_and_may_have_a_ceiling(capsys) -> None:
     table = law_table()
     table.assign(chrf=60 - 4 * (table["loss"] - 1)).to_csv("l.csv", index=False)
     assert main(["recommend", "l.csv", *EQUAL, *quality]) == 0
-    heads = ["pair", "p", "p_low", "p_high", "chrf", "low", "high", "scatter", "regret"]
+    heads = ["pair", "p", "p_low", "p_high", "chrf", "low", "high", "regret"]
     assert capsys.readouterr().out.splitlines()[0].split() == heads
 
 

@@ -128,8 +128,7 @@ def act(options: RecommendOptions) -> int:
     show(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
-        f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, about which a single "
-        "run scatters besides (scatter: standard deviation)\n"
+        f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, not of a single run\n"
         f"both intervals: {method}\n"
         "regret: how much worse than the pair alone at this size"
     )

@@ -176,22 +176,6 @@ class LawFit(Generic[L_co]):
         return (len(set(self.runs)) or self.observations) - self.free_parameters
 
     @property
-    def residual_sd(self) -> float:
-        """Standard deviation of the residuals; NaN without rows to spare."""
-        spare = self.degrees_of_freedom
-        return math.sqrt(self.rss / spare) if spare > 0 else math.nan
-
-    @property
-    def relative(self) -> bool:
-        """Whether rows count by the share that an error is of their loss."""
-        with np.errstate(divide="ignore"):
-            return bool(np.allclose(self.weights, self.loss**-2.0))
-
-    def noise_at(self, loss: Array) -> Array:
-        """Standard deviation of single runs with these losses; relative errors grow with them."""
-        return self.residual_sd * (np.abs(loss) if self.relative else np.ones_like(loss))
-
-    @property
     def stderr(self) -> dict[str, float]:
         """Standard errors from the Jacobian; NaN for a parameter held at a bound."""
         root = np.sqrt(np.diag(self.covariance)).tolist()

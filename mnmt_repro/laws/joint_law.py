@@ -153,8 +153,8 @@ def fit_joint_law(
         fall to a fraction of the largest, absolute errors leave the law to the worst models.
     by : column name
         Each of its values has its own multiplier. Other than ``"p"`` where the mixture of
-        several pairs or domains is not one number; its values are then taken as names. A column
-        ``p`` is not needed then; where there is one, rows with p = 0 are an error.
+        several pairs or domains is not one number; its values are then taken as names, and all
+        rows are fitted.
     groups : column name, optional
         Run of each row. Rows of one run, such as its checkpoints or test sets, are not independent;
         standard errors and intervals then come from runs.
@@ -179,7 +179,7 @@ def fit_joint_law(
     >>> {name: round(value, 3) for name, value in fit.params.items()}
     {'alpha': 0.3, 'l_inf': 1.5, 'beta[0.5]': 50.0, 'beta[1]': 40.0}
     """
-    rows, key = grouped_rows(frame, n, loss, by)
+    rows, key = pair_rows(frame, n, loss, by)
     seen, group = np.unique(key, return_inverse=True)
     size, y = vector(n, rows[n], positive=True), vector(loss, rows[loss])
     check_direction(y, direction, ceiling)
@@ -204,7 +204,7 @@ def fit_per_weight_laws(
     dict of p (or of the values of `by`) to the fit of a PowerLaw, in ascending order.
     """
     n, loss = columns_of(of)
-    rows, key = grouped_rows(frame, n, loss, by)
+    rows, key = pair_rows(frame, n, loss, by)
     kind: Any = {name: value for name, value in of.items() if name not in ("n", "loss")}
     return {
         (float(value) if by == "p" else str(value)): fit_power_law(
@@ -247,31 +247,6 @@ def _name(value: Any) -> str:
     return str(value) if isinstance(value, str) else f"{value:.{P_DIGITS}g}"
 
 
-def grouped_rows(
-    frame: pd.DataFrame, n: str, loss: str, by: str
-) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Rows of one pair with p above 0, and the value of the column `by` in each; checked.
-
-    Raises
-    ------
-    InputError
-        Rows with p = 0 where `by` is another column. Such a law can describe them, so leaving them
-        out is for the caller to decide.
-    """
-    if by == "p":
-        return pair_rows(frame, n, loss)
-    columns(frame, [by])
-    # The column may be one of `OF_ONE`, of which `pair_rows` would refuse several values.
-    others = frame.drop(columns=by)
-    rows, _ = pair_rows(others if "p" in frame.columns else others.assign(p=1.0), n, loss)
-    if zero := len(frame) - len(rows):
-        raise InputError(
-            f"p: {zero} rows have p = 0, and a law by {by} could describe them; remove them, or "
-            f"drop the column p to fit them too"
-        )
-    return frame, frame[by].astype(str).to_numpy()
-
-
 def row_runs(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
     """Run of each row, from the column `groups`."""
     if groups is None:
@@ -280,13 +255,17 @@ def row_runs(rows: pd.DataFrame, groups: str | None) -> tuple[str, ...]:
     return run_names(rows[groups], len(rows))
 
 
-def pair_rows(frame: pd.DataFrame, n: str, loss: str) -> tuple[pd.DataFrame, Array]:
-    """Rows of one pair with p above 0, and their p; checked.
+def pair_rows(
+    frame: pd.DataFrame, n: str, loss: str, by: str = "p"
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Rows of one pair with p above 0, and their p, checked; or all rows, and another column.
 
     Weights are rounded to `P_DIGITS` decimals, so that 0.1 and 1 - 0.9 are one weight.
     """
-    columns(frame, ["p", n, loss], "; name its own as n=... and loss=..., and call weights p")
-    of_one(frame)
+    columns(frame, [by, n, loss], "; name its own as n=... and loss=..., and call weights p")
+    of_one(frame.drop(columns=by))
+    if by != "p":
+        return frame, frame[by].astype(str).to_numpy()
     p = vector("p", frame["p"])
     if (p < 0).any() or (p > 1).any():
         row = int(np.flatnonzero((p < 0) | (p > 1))[0])

@@ -35,10 +35,6 @@ MOST_SPREAD = 0.5
 """Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
 ``benchmarks/recommended.py`` measures how often that is so."""
 
-GOOD_R2 = 0.95
-LEAST_SIZES = 3  # that show whether losses follow a power law
-"""A law with a lower R², or with a parameter held at a bound, gets a note on its quality."""
-
 
 @dataclass(frozen=True)
 class Importance:
@@ -83,13 +79,11 @@ class Recommendation:
         ``p``: the weight, with ``p_low, p_high``, its 95 % percentile interval: each refit of the
         laws has its own best mixture, to about 0.0025. ``loss``: predicted, with ``low, high``, the
         95 % percentile interval from the same refits; it is of the law, not of a run. Both are NaN
-        for a law without rows to spare. ``scatter``: how far single runs lie from the law, the
-        standard deviation of its residuals there. ``regret``: the loss above that of the pair alone
+        for a law without rows to spare. ``regret``: the loss above that of the pair alone
         at the same size.
     notes : tuple of str
-        A size outside those that a law was fitted to, a weight at its least, doubts about an
-        effective fraction, and laws of low quality: R² under `GOOD_R2`, a parameter held at a
-        bound, or fewer than `LEAST_SIZES` sizes.
+        A size outside those that a law was fitted to, a weight at its least, and doubts about an
+        effective fraction.
     refusal : tuple of str
         Why the runs do not support these weights; empty where they do. A pair has no run of its
         own (p = 1), or the interval of a weight is missing or wider than `MOST_SPREAD`.
@@ -177,8 +171,6 @@ def recommend_weights(
     table["p_low"], table["p_high"] = percentiles(each)
     table["loss"] = at_best
     table["low"], table["high"] = percentiles(_losses(laws, refits, best[None], n)[:, 0])
-    noise = [laws[pair].noise_at(loss) for pair, loss in zip(pairs, at_best, strict=True)]
-    table["scatter"] = np.array(noise, dtype=float)
     table["regret"] = sign * (at_best - alone)
     return Recommendation(
         n=float(n),
@@ -343,22 +335,14 @@ def _notes(laws: Mapping[str, PairLaw], pairs: list[str], p: Array, n: float) ->
     for pair, share in zip(pairs, p, strict=True):
         if share <= (lowest := min(laws[pair].law.p)) * 1.001:
             yield f"{pair} is at its least trained weight, {lowest:g}; the best may lie below"
-    least = max(min(laws[pair].law.n) for pair in pairs)
-    most = min(max(laws[pair].law.n) for pair in pairs)
-    if not least <= n <= most:
-        yield (
-            f"n = {n:,.10g} is outside the sizes that the laws were fitted to, {least:,.10g} to "
-            f"{most:,.10g}: the losses are extrapolated"
-        )
     for pair in pairs:
         law = laws[pair]
+        least, most = min(law.law.n), max(law.law.n)
+        if not least <= n <= most:
+            yield (
+                f"{pair}: its models have sizes from {least:,.6g} to {most:,.6g}, so its loss at "
+                f"{n:,.6g} is extrapolated"
+            )
         yield from (f"{pair}: {doubt}" for doubt in law.fraction_doubts())
         if isinstance(law.law, MixtureLaw) and law.law.p.max() < 1:
             yield f"{pair}: no model of it alone, so its regret is extrapolated"
-        faults = [f"R² {law.r2:.3f} is under {GOOD_R2:g}"] if law.r2 < GOOD_R2 else []
-        if law.active_bounds:
-            faults.append(f"held at a bound: {', '.join(law.active_bounds)}")
-        if (sizes := len(set(law.law.n))) < LEAST_SIZES:
-            faults.append(f"{sizes} sizes cannot test a power law: add some")
-        if faults:
-            yield f"{pair}: a law of low quality ({'; '.join(faults)})"
