@@ -783,6 +783,13 @@ def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
         assert shown.out.count("line 22: loss") == shown.out.count("standard deviations") == 1
 
 
+def test_an_absurd_value_is_named_by_its_line(capsys) -> None:
+    table = law_table()
+    table.loc[40, "loss"] = 1e150
+    table.to_csv("l.csv", index=False)
+    fails(["fit", "l.csv"], capsys, "eng-zho: loss: line 42 is 1e+150")
+
+
 def test_a_law_that_is_not_identified_ends_with_status_1(capsys) -> None:
     Path("l.csv").write_text("n,loss\n1,2\n2,2\n4,2\n8,2\n16,2\n", encoding="utf-8")
     assert main(["fit", "l.csv"]) == 1

@@ -76,7 +76,7 @@ def test_relative_errors_are_least_squares_of_shares() -> None:
     assert fit.values != pytest.approx(fit_joint_law(frame).values)
     with pytest.raises(InputError, match='errors: .percent.; use "absolute" or "relative"'):
         fit_joint_law(frame, errors="percent")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="row 0 is 0, of which no error is a share"):
+    with pytest.raises(InputError, match="one is 0, of which no error is a share"):
         fit_joint_law(frame.assign(cross_entropy=0.0), direction="max", errors="relative")
 
 
@@ -136,3 +136,12 @@ def test_a_prediction_says_which_values_it_needs() -> None:
 def test_a_weight_that_was_not_fitted_is_an_error() -> None:
     with pytest.raises(InputError, match="0.4 was not fitted"):
         fit_joint_law(grid()).predict(0.4, 1e5)
+
+
+def test_a_weight_without_any_fall_with_size_is_named() -> None:
+    """A loss that is ten times too small at the smallest size leaves its weight a constant."""
+    frame = pd.DataFrame([(p, n) for p in (0.3, 0.6, 1.0) for n in SIZES], columns=["p", "n"])
+    frame["loss"] = 60 * (frame["p"] ** 0.5 * frame["n"]) ** -0.3 + 1
+    frame.loc[0, "loss"] /= 10
+    (doubt,) = fit_joint_law(frame, n="n", loss="loss").fraction_doubts()
+    assert doubt == "by beta[0.3] >= 0, no loss at this weight falls with size; check its rows"

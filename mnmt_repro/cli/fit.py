@@ -402,11 +402,12 @@ def strange_rows(
 
 
 def as_options(text: str) -> str:
-    """A message of the library, with its arguments as options of the command.
+    """A message of the library, with its arguments as options and its rows as lines of the file.
 
     >>> as_options('the score falls with size, against direction="max"')
     'the score falls with size, against --direction max'
     """
+    text = re.sub(r"\brow (\d+)\b", lambda row: f"line {int(row[1]) + 2}", text)
     text = re.sub(r"^(groups|ceiling|errors): ", r"--\1: ", text)
     text = re.sub(r"\bgroups=$", "--groups", text)
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)

@@ -23,28 +23,31 @@ WIDEST = 1e12
 
 
 def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
-    """`values` as a finite float vector; `InputError` naming the first bad row otherwise."""
+    """`values` as a finite float vector; `InputError` naming the first bad row otherwise.
+
+    The rows of a Series have the names that its index gives them.
+    """
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: not numbers ({error})") from None
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"{name}: needs a non-empty list of numbers, got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if len(bad):
-        raise InputError(f"{name}: row {bad[0]} is {array[bad[0]]}; remove it or mend the run")
-    if positive and (array <= 0).any():
-        row = int(np.flatnonzero(array <= 0)[0])
-        raise InputError(f"{name}: row {row} is {array[row]:g}, and must be above zero")
+    rows = values.index if isinstance(values, pd.Series) else range(len(array))
+    size = np.abs(array)
+    for bad, why in (
+        (~np.isfinite(array), "remove it or mend the run"),
+        (positive & (array <= 0), "give a number above zero"),
+        ((size > HUGE) | (size > 0) & (size < 1 / HUGE), "mend it, or change the unit"),
+    ):
+        if bad.any():
+            at = int(bad.argmax())
+            raise InputError(f"{name}: row {rows[at]} is {array[at]:g}; {why}")
     if positive and array.max() > WIDEST * array.min():
         raise InputError(
-            f"{name}: from {array.min():g} in row {array.argmin()} to {array.max():g} in row "
-            f"{array.argmax()}; are both in one unit?"
+            f"{name}: from {array.min():g} in row {rows[array.argmin()]} to {array.max():g} in row "
+            f"{rows[array.argmax()]}; are both in one unit?"
         )
-    size = np.abs(array)
-    odd = np.flatnonzero((size > HUGE) | (size > 0) & (size < 1 / HUGE))
-    if len(odd):
-        raise InputError(f"{name}: row {odd[0]} is {array[odd[0]]:g}; mend it, or change the unit")
     return array
 
 
@@ -68,8 +71,7 @@ def error_weights(errors: str, loss: Array) -> Array:
     if errors == "absolute":
         return np.ones(len(loss))
     if (loss == 0).any():
-        row = int(np.flatnonzero(loss == 0)[0])
-        raise InputError(f"loss: row {row} is 0, of which no error is a share")
+        raise InputError("loss: one is 0, of which no error is a share; use absolute errors")
     return loss**-2.0
 
 

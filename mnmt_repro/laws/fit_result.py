@@ -134,12 +134,12 @@ class LawFit(Generic[L_co]):
     def fraction_doubts(self) -> tuple[str, ...]:
         """Why the effective fraction by this law is not identified; empty where it is.
 
-        Without p = 1 nothing says what a pair has alone, so f has no unit. A coefficient c1 at its
-        bound, or f above 1, means that the rows do not bound f. Each doubt names the runs to add.
+        Without p = 1 nothing says what a pair has alone, so f has no unit. A weight without any
+        fall with size has no fraction.
         """
         if not self.identified:
             return (self.reason,)
-        return self.law.fraction_doubts(self.values, self.active_bounds, self.label)
+        return self.law.fraction_doubts(self.active_bounds, self.label)
 
     def residuals(self) -> Array:
         """Losses less the curve, times the root of the weights, (m,)."""

@@ -24,7 +24,7 @@ from mnmt_repro.laws import solve
 from mnmt_repro.laws.checks import Array, Direction, Errors, vector
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.joint_law import fit_joint_law, pair_rows, row_runs
-from mnmt_repro.laws.law import MOST_FRACTION, Box, Law, Optimum, runs_alone
+from mnmt_repro.laws.law import Box, Law, Optimum, runs_alone
 from mnmt_repro.laws.minimise import Minimum, least
 
 Form = Literal["eq12", "eq13"]
@@ -207,19 +207,8 @@ class FractionLaw(Law):
             return words
         return (*words[:4], *(f"{name} undetermined, f(p) = p" for name in self.names[4:]))
 
-    def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
-        if self.p.max() < 1:
-            return (runs_alone(label, self.n),)
-        if bounds := [words for words in held if words.startswith("c1")]:
-            return (f"{bounds[0]} is at its bound; add runs at three or more further weights",)
-        p = np.linspace(self.p.min(), 1, 200)
-        f = fraction_of(p, values[3:])
-        if f.max() <= MOST_FRACTION:
-            return ()
-        return (
-            f"f({p[f.argmax()]:.2f}) is {f.max():.2f}, more than the whole model; add seeds at "
-            "p = 1 and at weights near it",
-        )
+    def fraction_doubts(self, held: tuple[str, ...], label: str) -> tuple[str, ...]:
+        return () if self.p.max() == 1 else (runs_alone(label, self.n),)
 
 
 FractionFit = LawFit[FractionLaw]

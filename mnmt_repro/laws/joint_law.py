@@ -24,7 +24,7 @@ from mnmt_repro.laws.checks import (
     vector,
 )
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.law import MOST_FRACTION, runs_alone
+from mnmt_repro.laws.law import runs_alone
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, check_direction, fit_power_law
 
 P_DIGITS = 9
@@ -90,17 +90,16 @@ class JointLaw(PowerLaw):
         names = [f"{key:g}" if self.by_weight else key for key in self.keys]
         return [names[g] for g in self.group]
 
-    def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
+    def fraction_doubts(self, held: tuple[str, ...], label: str) -> tuple[str, ...]:
         # Of groups other than weights none is a pair's share of the model.
         if len(self.p) < 2:
             return ()
         if 1.0 not in self.p:
             return (runs_alone(label, self.n),)
-        fractions = np.exp(log_fraction(values[None], self.p.index(1.0))[0])
         return tuple(
-            f"f({p:g}) is {f:.2f}, more than the whole model; add seeds at p = 1 and p = {p:g}"
-            for p, f in zip(self.p, fractions, strict=True)
-            if f > MOST_FRACTION
+            f"by {bound}, no loss at this weight falls with size; check its rows"
+            for bound in held
+            if bound.startswith("beta")
         )
 
 
@@ -267,9 +266,9 @@ def pair_rows(
     if by != "p":
         return frame, frame[by].astype(str).to_numpy()
     p = vector("p", frame["p"])
-    if (p < 0).any() or (p > 1).any():
-        row = int(np.flatnonzero((p < 0) | (p > 1))[0])
-        raise InputError(f"p: row {row} is {p[row]:g}, and must lie in [0, 1]")
+    if (outside := (p < 0) | (p > 1)).any():
+        row = frame.index[outside][0]
+        raise InputError(f"p: row {row} is {p[outside][0]:g}, and must lie in [0, 1]")
     p = np.round(p, P_DIGITS)
     if not (p > 0).any():
         raise InputError("p: all rows are zero-shot (p = 0), which no law describes")

@@ -27,8 +27,6 @@ TREND_LEVEL = 0.003
 """P-value below which the trend with size must lie for a law to count as identified. The test takes
 the curve as fixed, though its exponent was chosen to follow the data: of eight losses that are
 nothing but noise, one set in a hundred passes."""
-MOST_FRACTION = 1.02
-"""A larger f(p) is read as a fault of the rows: a pair would have more than the whole model."""
 
 Box = tuple[Array, Array]
 
@@ -125,8 +123,8 @@ class Law(Curve, ABC):
         """Parameters from which `search` descends, (S, P)."""
         raise NotImplementedError
 
-    def fraction_doubts(self, values: Array, held: tuple[str, ...], label: str) -> tuple[str, ...]:
-        """Why fitted `values` leave the effective fraction open; see `LawFit.fraction_doubts`."""
+    def fraction_doubts(self, held: tuple[str, ...], label: str) -> tuple[str, ...]:
+        """Why a fit with these active bounds leaves the effective fraction open."""
         return ()
 
     @property
