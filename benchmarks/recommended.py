@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from tqdm import trange
 
-from mnmt_repro.laws import Importance, fit_fraction, recommend_weights
+from mnmt_repro.laws import fit_fraction, recommend_weights
 from mnmt_repro.laws.fraction import fraction_of
 from mnmt_repro.laws.recommendation import Recommendation
 
@@ -73,7 +73,7 @@ def answer(table: pd.DataFrame, n: float, importance: dict[str, float]) -> Recom
     laws = {pair: fit_fraction(rows, n="n", loss="loss") for pair, rows in table.groupby("pair")}
     if not all(law.identified for law in laws.values()):
         return None
-    return recommend_weights(laws, n, Importance(by_pair=importance))
+    return recommend_weights(laws, n, importance)
 
 
 def trial(seed: int, noise: float) -> dict[str, float]:

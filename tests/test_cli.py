@@ -377,7 +377,7 @@ def test_neither_direction_is_trained_on_what_the_other_validates(pair: str) -> 
 
 SIZES = [4e3, 1e4, 3e4, 6e4, 1.2e5]
 WEIGHTS = (0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
-EQUAL = ["--n", "3e4", "--equal-regret"]
+SIZE = ["--n", "3e4"]
 
 
 def law_table(*pairs: str) -> pd.DataFrame:
@@ -475,7 +475,7 @@ def test_what_evaluate_adds_feeds_the_laws(capsys) -> None:
             add_model(width, p)
     for law in fitted(capsys, "--law", "eq12"):
         assert law["identified"] and law["params"]["alpha"] == pytest.approx(0.3, rel=1e-3)
-    assert main(["recommend", "l.csv", "--n", "20000", "--equal-regret", "--json"]) == 0
+    assert main(["recommend", "l.csv", "--n", "20000", "--json"]) == 0
     weights = json.loads(capsys.readouterr().out)["weights"]
     assert weights == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
     # Of models of other programs no weight is known.
@@ -484,7 +484,7 @@ def test_what_evaluate_adds_feeds_the_laws(capsys) -> None:
         add_model(width, 1.0, known=False)
     (law,) = fitted(capsys)
     assert law["law"] == "power" and law["params"]["beta"] == pytest.approx(60, rel=1e-3)
-    wish = ["recommend", "l.csv", "--n", "20000", "--equal-regret"]
+    wish = ["recommend", "l.csv", "--n", "20000"]
     fails(wish, capsys, "l.csv line 2, column p: not a number")
 
 
@@ -521,11 +521,11 @@ def test_a_law_of_mixtures_of_three_pairs(capsys) -> None:
     fails(["fit", "l.csv", *wish, "--law", "joint"], capsys, "leave out --law")
     noise = np.exp(0.003 * np.random.default_rng(0).standard_normal(len(table)))
     table.assign(loss=table["loss"] * noise).to_csv("l.csv", index=False)
-    assert main(["recommend", "l.csv", *wish, *EQUAL, "--json"]) == 0
+    assert main(["recommend", "l.csv", *wish, *SIZE, "--json"]) == 0
     weights = json.loads(capsys.readouterr().out)["weights"]
     # All have one effective weight: 1.3 times its own for German and French, which help each other.
     assert list(weights.values()) == pytest.approx([1 / 3.3, 1 / 3.3, 1.3 / 3.3], abs=0.02)
-    fails(["recommend", "l.csv", *wish, *EQUAL, "--frontier", "f.csv"], capsys, "--frontier: needs")
+    fails(["recommend", "l.csv", *wish, *SIZE, "--frontier", "f.csv"], capsys, "--frontier: needs")
     table[1:].to_csv("l.csv", index=False)
     fails(["fit", "l.csv", *wish], capsys, "run_id 4000 (", "add up to", "a row for each")
 
@@ -599,7 +599,7 @@ def test_what_a_law_is_not_of_is_left_out_or_asked_for(capsys) -> None:
     both.to_csv("l.csv", index=False)
     told = "column test_set has indomain, newstest, and a law is of one: add --where test_set="
     for command in ("fit", "recommend"):
-        fails([command, "l.csv", *EQUAL[: 3 * (command != "fit")]], capsys, told)
+        fails([command, "l.csv", *SIZE[: 3 * (command != "fit")]], capsys, told)
     assert fitted(capsys, "--where", "test_set=indomain") == expected
     fails(["fit", "l.csv", "--where", "test_set=x"], capsys, "no such row", "newstest")
     fails(["fit", "l.csv", "--where", "tests=x"], capsys, "write COLUMN=VALUE", "test_set")
@@ -699,7 +699,7 @@ def test_columns_may_have_other_names(capsys) -> None:
     names = {"pair": "Language pair", "p": "weight"}
     law_table().rename(columns=names).to_csv("other.csv", index=False)
     renamed = ["other.csv", "--pair-column", "Language pair", "--weight-column", "weight"]
-    for command in (["fit", "--json"], ["recommend", *EQUAL]):
+    for command in (["fit", "--json"], ["recommend", *SIZE]):
         assert main([*command, "l.csv"]) == 0
         expected = capsys.readouterr()
         assert main([*command, *renamed]) == 0
@@ -708,7 +708,7 @@ def test_columns_may_have_other_names(capsys) -> None:
     main(["fit", "other.csv"])
     note = capsys.readouterr().err
     assert "no column 'p' or 'pair': all rows are taken as one curve; 70 rows share a size" in note
-    fails(["recommend", "other.csv", *EQUAL], capsys, "no column 'pair'", "--pair-column")
+    fails(["recommend", "other.csv", *SIZE], capsys, "no column 'pair'", "--pair-column")
 
 
 def test_fit_says_how_its_intervals_are_made(capsys) -> None:
@@ -727,12 +727,12 @@ def test_no_weights_are_recommended_where_the_runs_leave_them_open(capsys) -> No
     table[table["p"] < 1].to_csv("mixed.csv", index=False)
     assert main(["fit", "mixed.csv"]) == 0
     assert "not identified: no row has p = 1; add runs of eng-deu alone" in capsys.readouterr().out
-    assert main(["recommend", "mixed.csv", *EQUAL]) == 1
+    assert main(["recommend", "mixed.csv", *SIZE]) == 1
     shown = capsys.readouterr()
     assert shown.out == "" and "eng-deu: no row has p = 1; add runs of eng-deu alone" in shown.err
-    assert main(["recommend", "mixed.csv", *EQUAL, "--force"]) == 0
+    assert main(["recommend", "mixed.csv", *SIZE, "--force"]) == 0
     assert "--weights" in capsys.readouterr().out
-    far = ["recommend", "l.csv", "--n", "1e6", "--equal-regret", "--force"]
+    far = ["recommend", "l.csv", "--n", "1e6", "--force"]
     fails(far, capsys, "more than 4 times the largest trained size (120,000)")
 
 
@@ -748,7 +748,7 @@ def test_a_quality_has_a_direction_and_may_have_a_ceiling(capsys) -> None:
     fails(["fit", "l.csv", *quality, "--ceiling", "9"], capsys, "above the best score")
     table = law_table()
     table.assign(chrf=60 - 4 * (table["loss"] - 1)).to_csv("l.csv", index=False)
-    assert main(["recommend", "l.csv", *EQUAL, *quality]) == 0
+    assert main(["recommend", "l.csv", *SIZE, *quality]) == 0
     heads = ["pair", "p", "p_low", "p_high", "chrf", "low", "high", "regret"]
     assert capsys.readouterr().out.splitlines()[0].split() == heads
 
@@ -832,17 +832,12 @@ def test_recommend(capsys) -> None:
     command = ["recommend", "l.csv", "--n", "3e4", "--json"]
     # Two pairs of the same law: whatever is asked of both alike, half each is the answer.
     each = ["--prefer", "eng-deu=1", "--prefer", "eng-zho=1"]
-    for wish in (["--equal-regret"], ["--prefer", "eng-deu=1,eng-zho=1"], each):
+    for wish in ([], ["--prefer", "eng-deu=1,eng-zho=1"], each):
         assert main([*command, *wish]) == 0
         answer = json.loads(capsys.readouterr().out)
         assert answer["weights"] == pytest.approx({"eng-deu": 0.5, "eng-zho": 0.5}, abs=0.01)
         assert {"low", "high", "regret", "weights_low"} <= answer.keys()
-    # A floor at the loss of p = 0.8, which the law inverts to by hand.
-    floor = 60 * (0.8**0.5 * 3e4) ** -0.3 + 1.0
-    assert main([*command, "--floor", f"eng-deu={floor}"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["weights"]["eng-deu"] == pytest.approx(0.8, abs=0.02)
-    assert main(["recommend", "l.csv", *EQUAL, "--frontier", "f.csv"]) == 0
+    assert main(["recommend", "l.csv", *SIZE, "--frontier", "f.csv"]) == 0
     shown = capsys.readouterr().out
     assert "--data eng-zho=FILE --weights eng-deu=0.5000,eng-zho=0.5000" in shown
     curve = pd.read_csv("f.csv").query("pair == 'eng-deu' and p >= 0.05")  # the least weight
@@ -851,7 +846,7 @@ def test_recommend(capsys) -> None:
         noisy = noisy_table()
         noisy.loc[0, "loss"] *= factor
         noisy.to_csv("l.csv", index=False)
-        assert main([*command, "--equal-regret", "--force"]) == 0
+        assert main([*command, "--force"]) == 0
         (named,) = json.loads(capsys.readouterr().out)["outliers"]
         assert named.startswith("eng-deu: line 2: loss")
     assert curve["loss"].to_numpy() == pytest.approx(
@@ -862,14 +857,12 @@ def test_recommend(capsys) -> None:
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ("--equal-regret --frontier l.csv", "is there already"),
-        ("--floor eng-deu=2 --floor eng-zho=2", "one pair can have a floor"),
-        ("--floor eng-fra=1", "floor: of eng-fra; there are eng-deu, eng-zho"),
-        ("--floor eng-deu", "write PAIR=NUMBER"),
+        ("--frontier l.csv", "is there already"),
+        ("--prefer eng-deu", "write PAIR=NUMBER"),
+        ("--prefer ,", "importance: of no pair"),
         ("--prefer eng-deu=1", "importance: of eng-deu; give each of eng-deu, eng-zho a number"),
         ("--prefer eng-deu=-1,eng-zho=2", "give numbers from 0"),
-        ("--equal-regret --where pair=eng-deu", "rows of eng-deu alone; a trade-off needs two"),
-        ("--equal-regret --floor eng-deu=2", "one of --prefer, --floor and --equal-regret"),
+        ("--where pair=eng-deu", "rows of eng-deu alone; a trade-off needs two"),
     ],
 )
 def test_a_wish_that_cannot_be_is_told(wish: str, words: str, capsys) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from synthetic import loss_of, rows
 
-from mnmt_repro.laws import Importance, recommend_weights
+from mnmt_repro.laws import recommend_weights
 from mnmt_repro.papers.charts.planner import STEP, best_weights, planner, sizes_offered
 from mnmt_repro.papers.effects import fractions, scaling
 
@@ -23,7 +23,7 @@ def test_the_best_weights_are_those_of_recommend(laws) -> None:
     sizes = sizes_offered(laws)
     assert sizes[-1] <= 4 * max(laws["eng-deu"].law.n) < sizes[-1] + sizes[0]
     for n, importance in ((sizes[1], 0.5), (sizes[-1], 0.7)):
-        wish = Importance(by_pair={"eng-deu": importance, "eng-zho": 1 - importance})
+        wish = {"eng-deu": importance, "eng-zho": 1 - importance}
         expected = recommend_weights(laws, n, wish)
         row, other = best.loc[(n, importance)], expected.table.loc["eng-deu"]
         assert row["best"] == pytest.approx(other["p"], abs=STEP)

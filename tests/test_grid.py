@@ -17,7 +17,7 @@ from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import EqualRegret, convergence
+from mnmt_repro.laws import convergence
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
 from mnmt_repro.training.config import TrainingConfig, usual_training
 from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
@@ -224,7 +224,7 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert all(law["params"] == done.fit(pair).params for pair, law in laws.items())
     assert {pair: law["observations"] for pair, law in laws.items()} == dict.fromkeys(TEXTS, 15)
 
-    wish = ["recommend", "runs/results", "--n", "1000", "--equal-regret", "--force"]
+    wish = ["recommend", "runs/results", "--n", "1000", "--force"]
     assert main([*wish, "--json"]) == 0
     weights = json.loads(capsys.readouterr().out)["weights"]
     assert weights.keys() == TEXTS.keys() and sum(weights.values()) == pytest.approx(1)
@@ -242,7 +242,7 @@ def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys, monkeypat
     law = done.fit("src-aaa")
     assert law.observations == 6 and law.label == "src-aaa"
     with pytest.raises(InputError, match="src-aaa: its law is not identified"):
-        done.recommend(1000, EqualRegret())
+        done.recommend(1000)
     wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0), weights=(0.3, 0.6), seeds=(2,))
     after = wider.run("runs")
     assert set(after.losses["size"]) == {"d8x1ff64"} and len(after.losses) == 4

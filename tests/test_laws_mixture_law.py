@@ -11,7 +11,6 @@ import pytest
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
-    Importance,
     fit_mixture_law,
     leave_one_mixture_out,
     recommend_weights,
@@ -101,7 +100,7 @@ def test_a_recommended_mixture_lies_within_the_hull_of_the_trained() -> None:
     for pair in PAIRS:  # each as German, in its place
         swapped = frame.rename(columns={"deu": pair, pair: "deu"})
         laws[pair] = fit_mixture_law(swapped, pair, PAIRS, n="n", loss="loss")
-    wish = Importance(by_pair={"deu": 1, "fra": 0, "zho": 0})
+    wish = {"deu": 1, "fra": 0, "zho": 0}
     best = recommend_weights(laws, 1e5, wish, draws=20)
     # French is worth more to German than Chinese is; 0.6 and 0.4 are the most that were trained.
     assert best.table["p"].to_dict() == pytest.approx({"deu": 0.6, "fra": 0.4, "zho": 0}, abs=1e-3)

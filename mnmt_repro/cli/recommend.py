@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from mnmt_repro.cli.fit import (
     FitOptions,
@@ -27,23 +27,14 @@ from mnmt_repro.cli.options import (
 from mnmt_repro.errors import InputError, note, show, tell
 from mnmt_repro.typed_config import required, setting
 
-if TYPE_CHECKING:
-    from mnmt_repro.laws.recommendation import Preference
-
 
 @dataclass(frozen=True, kw_only=True)
 class RecommendOptions(JsonOption, TableOptions):
     """The options of `recommend`."""
 
     n: float = required("model size, in the unit of the column", required=True, metavar="N")
-    prefer: tuple[str, ...] | None = setting(
-        "minimise the mean loss with these weights of the pairs", metavar="PAIR=W,..."
-    )
-    floor: tuple[str, ...] | None = setting(
-        "keep the loss of PAIR at most at LOSS, and minimise the others", metavar="PAIR=LOSS"
-    )
-    equal_regret: bool = setting(
-        "give every pair the same distance to the loss of the pair alone", False
+    prefer: tuple[str, ...] = setting(
+        "how much each pair counts in the mean loss (default: all alike)", (), metavar="PAIR=W,..."
     )
     form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
     frontier: Path | None = setting(
@@ -54,25 +45,10 @@ class RecommendOptions(JsonOption, TableOptions):
 
 EXAMPLES = (
     "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
-    "mnmt-repro recommend losses.csv --n 2e5 --floor eng-deu=3.1",
-    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --json",
-    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --frontier frontier.csv",
-    "mnmt-repro recommend losses.csv --n 2e5 --equal-regret --mixture-column run_id",
+    "mnmt-repro recommend losses.csv --n 2e5 --json",
+    "mnmt-repro recommend losses.csv --n 2e5 --frontier frontier.csv",
+    "mnmt-repro recommend losses.csv --n 2e5 --mixture-column run_id",
 )
-
-
-def _preference(options: RecommendOptions) -> Preference:
-    from mnmt_repro.laws.recommendation import EqualRegret, Floor, Importance
-
-    if options.prefer is not None:
-        wishes = [wish for text in options.prefer for wish in comma_list(text)]
-        return Importance(by_pair=named_numbers(wishes, "--prefer"))
-    if options.floor is not None:
-        if len(options.floor) > 1:
-            raise InputError(f"--floor: {' and '.join(options.floor)}; one pair can have a floor")
-        ((pair, target),) = named_numbers(options.floor, "--floor").items()
-        return Floor(pair=pair, target=target)
-    return EqualRegret()
 
 
 def act(options: RecommendOptions) -> int:
@@ -81,8 +57,6 @@ def act(options: RecommendOptions) -> int:
     from mnmt_repro.laws.recommendation import recommend_weights
     from mnmt_repro.laws.uncertainty import LEVEL
 
-    if sum(map(bool, (options.prefer, options.floor, options.equal_regret))) != 1:
-        raise InputError("give one of --prefer, --floor and --equal-regret")
     check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
     note(*notes_on_rows(frame, options))
@@ -91,7 +65,8 @@ def act(options: RecommendOptions) -> int:
         raise InputError(
             f"{options.file}: rows of {', '.join(pairs)} alone; a trade-off needs two pairs or more"
         )
-    preference = _preference(options)
+    wishes = [wish for text in options.prefer for wish in comma_list(text)]
+    importance = named_numbers(wishes, "--prefer") if options.prefer else None
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
     if options.mixture_column and options.frontier:
         raise InputError("--frontier: needs a law without --mixture-column; leave out one")
@@ -108,7 +83,7 @@ def act(options: RecommendOptions) -> int:
     strange = list(named.values())
     note(*strange)
     with of_pair():
-        best = recommend_weights(laws, options.n, preference)
+        best = recommend_weights(laws, options.n, importance)
     note(*best.refusal)
     if best.refusal and not options.force:
         tell("no recommendation; add the runs that the notes name. --force prints the weights")

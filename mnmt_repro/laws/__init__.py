@@ -43,12 +43,6 @@ from mnmt_repro.laws.joint_law import (
 )
 from mnmt_repro.laws.mixture_law import MixtureLaw, fit_mixture_law, leave_one_mixture_out
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
-from mnmt_repro.laws.recommendation import (
-    EqualRegret,
-    Floor,
-    Importance,
-    Recommendation,
-    recommend_weights,
-)
+from mnmt_repro.laws.recommendation import Recommendation, recommend_weights
 from mnmt_repro.laws.selection import error_summary, leave_one_size_out, leave_one_weight_out
 from mnmt_repro.laws.uncertainty import Draws

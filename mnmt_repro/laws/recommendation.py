@@ -1,7 +1,7 @@
-"""Which mixture to train, for a model size and a stated preference (section 3.4).
+"""Which mixture to train at a model size: the one with the least mean loss (section 3.4).
 
-Three preferences: weights on the pairs, a floor on one pair, equal regret. They hold for any number
-of pairs; for more than two the laws must carry over (Appendix H).
+Pairs count as much as the caller says. It holds for any number of pairs; for more than two the laws
+must carry over (Appendix H). `frontier` shows what else can be had.
 """
 
 from __future__ import annotations
@@ -34,38 +34,6 @@ MOST_BEYOND = 4
 MOST_SPREAD = 0.5
 """Width of the interval of a weight from which nothing is recommended: it leaves the choice open.
 ``benchmarks/recommended.py`` measures how often that is so."""
-
-
-@dataclass(frozen=True)
-class Importance:
-    """Least mean loss (greatest mean quality), in which each pair counts as much as `by_pair` says.
-
-    Importances need not sum to one.
-    """
-
-    by_pair: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Floor:
-    """`pair` must reach `target`; then the best mean over the other pairs.
-
-    `target` is a loss that may not be exceeded, or a quality that must be reached.
-    """
-
-    pair: str
-    target: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class EqualRegret:
-    """Every pair gives up as much against a model of the same size for this pair alone.
-
-    Regret is the loss in the mixture less the loss at p = 1.
-    """
-
-
-Preference = Importance | Floor | EqualRegret
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +74,11 @@ class Recommendation:
 def recommend_weights(
     laws: Mapping[str, PairLaw],
     n: float,
-    preference: Preference,
+    importance: Mapping[str, float] | None = None,
     *,
     draws: int = 500,
 ) -> Recommendation:
-    """Find the mixture that serves a preference best at one model size.
+    """Find the mixture with the least mean loss (greatest mean quality) at one model size.
 
     Each pair gets at least the least weight that it was trained at: below it, its effective
     fraction is not measured.
@@ -120,7 +88,8 @@ def recommend_weights(
     laws : dict of pair to FractionFit, or to LawFit of a MixtureLaw, at least two
         By laws of mixtures, the answer lies in the convex hull of the trained mixtures.
     n : model size, in the unit of the laws
-    preference : `Importance`, `Floor` or `EqualRegret`
+    importance : dict of pair to number, optional
+        How much each pair counts in the mean; by default all alike. The sum need not be one.
     draws : refits of the laws, of which the intervals are made
 
     Returns
@@ -130,8 +99,7 @@ def recommend_weights(
     Raises
     ------
     InputError
-        Unknown pairs in the preference, importances below 0 or all 0, a floor that no mixture
-        reaches (the message says how near one comes), a law that is not identified, a size beyond
+        Unknown pairs, importances below 0 or all 0, a law that is not identified, a size beyond
         `MOST_BEYOND` times the largest trained one, or least weights that add up to 1 or more.
 
     Examples
@@ -143,7 +111,7 @@ def recommend_weights(
     ... )
     >>> runs["loss"] = 40 * (runs["p"] ** 0.5 * runs["n"]) ** -0.3 + 1.5
     >>> law = fit_fraction(runs, n="n", loss="loss")
-    >>> best = recommend_weights({"eng-deu": law, "eng-zho": law}, 3e5, EqualRegret())
+    >>> best = recommend_weights({"eng-deu": law, "eng-zho": law}, 3e5)
     >>> {pair: round(weight, 2) for pair, weight in best.weights.items()}
     {'eng-deu': 0.5, 'eng-zho': 0.5}
     """
@@ -156,17 +124,15 @@ def recommend_weights(
             f"n: {n:,.10g} is more than {MOST_BEYOND} times the largest trained size "
             f"({largest:,.10g}), so there is no recommendation; train larger models"
         )
-    _check(pairs, preference)
-    sign = 1.0 if laws[pairs[0]].law.direction == "min" else -1.0
-
+    sign = laws[pairs[0]].law.sign
+    alike = dict.fromkeys(pairs, 1.0)
+    cost = sign * _importance(pairs, alike if importance is None else importance)
     fitted = {pair: laws[pair].values[None] for pair in pairs}
-    (best,) = _best_of_each(laws, fitted, n, preference, sign, FINE)
+    (best,) = _best_of_each(laws, fitted, n, cost, FINE)
     at_best, alone = _losses(laws, fitted, best[None], n)[0]
-    if isinstance(preference, Floor):
-        _check_reached(preference, at_best[pairs.index(preference.pair)], sign)
     refits = _refits(laws, pairs, draws)
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
-    each = _best_of_each(laws, refits, n, preference, sign, halvings)
+    each = _best_of_each(laws, refits, n, cost, halvings)
     table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
     table["p_low"], table["p_high"] = percentiles(each)
     table["loss"] = at_best
@@ -239,11 +205,10 @@ def _best_of_each(
     laws: Mapping[str, PairLaw],
     refits: Mapping[str, Array],
     n: float,
-    preference: Preference,
-    sign: float,
+    cost: Array,
     halvings: int,
 ) -> Array:
-    """Best mixture under each refit, (B, K); NaN where a law has no refits.
+    """Mixture with the least mean loss, by `cost` (K,), under each refit, (B, K); NaN without any.
 
     The search starts at the best of mixtures in even steps. It lets one pair give share to another
     while that helps, and halves the share given `halvings` times.
@@ -251,16 +216,8 @@ def _best_of_each(
     pairs = list(refits)
 
     def objective(points: Array, refits: Mapping[str, Array]) -> Array:
-        """What the preference minimises, at mixtures (M, K) under each refit: (B, M)."""
-        cost = sign * _losses(laws, refits, points, n)
-        cost, alone = cost[:, :-1], cost[:, -1:]
-        if isinstance(preference, Importance):
-            return np.asarray(cost @ _importance(pairs, preference))
-        if isinstance(preference, Floor):
-            one = pairs.index(preference.pair)
-            missed = np.maximum(cost[..., one] - sign * preference.target, 0.0)
-            return np.asarray(np.delete(cost, one, axis=2).mean(2) + 1e6 * missed)
-        return np.asarray((cost - alone).max(2))
+        """What is minimised, at mixtures (M, K) under each refit: (B, M)."""
+        return np.asarray(_losses(laws, refits, points, n)[:, :-1] @ cost)
 
     lowest = np.array([min(laws[pair].law.p) for pair in pairs])
     if (rest := 1 - lowest.sum()) <= 0:
@@ -296,31 +253,14 @@ def _exchanged(mixture: Array, step: float, lowest: Array) -> Array:
     return mixtures
 
 
-def _check(pairs: list[str], preference: Preference) -> None:
-    if isinstance(preference, Importance):
-        _importance(pairs, preference)
-    elif isinstance(preference, Floor):
-        if preference.pair not in pairs:
-            raise InputError(f"floor: of {preference.pair}; there are {', '.join(pairs)}")
-        if not np.isfinite(preference.target):
-            raise InputError(f"floor: target {preference.target}; give a number")
-
-
-def _check_reached(floor: Floor, reached: float, sign: float) -> None:
-    if sign * (reached - floor.target) > 1e-9 * max(1.0, abs(floor.target)):
-        raise InputError(
-            f"floor: {floor.pair} comes no nearer to {floor.target:g} than {reached:.4g} at this "
-            "size; relax the target or enlarge the model"
-        )
-
-
-def _importance(pairs: list[str], preference: Importance) -> Array:
-    if set(preference.by_pair) != set(pairs):
-        named = ", ".join(preference.by_pair) or "no pair"
+def _importance(pairs: list[str], by_pair: Mapping[str, float]) -> Array:
+    """How much each pair counts, as shares of one whole, (K,)."""
+    if set(by_pair) != set(pairs):
+        named = ", ".join(by_pair) or "no pair"
         raise InputError(f"importance: of {named}; give each of {', '.join(pairs)} a number")
-    importance = np.array([float(preference.by_pair[pair]) for pair in pairs])
+    importance = np.array([float(by_pair[pair]) for pair in pairs])
     if not np.isfinite(importance).all() or (importance < 0).any() or importance.max() == 0:
-        raise InputError(f"importance: {dict(preference.by_pair)}; give numbers from 0, not all 0")
+        raise InputError(f"importance: {dict(by_pair)}; give numbers from 0, not all 0")
     importance = importance / importance.max()  # whose sum would overflow where they are huge
     return importance / importance.sum()
 

@@ -6,7 +6,7 @@
     done = grid.run("runs")  # trains what is missing
     law = done.fit("eng-deu")
     law.plot()
-    done.recommend(200_000, EqualRegret())
+    done.recommend(200_000, {"eng-deu": 2, "eng-zho": 1})
     wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0)).run("runs")
 """
 
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
     from mnmt_repro.laws import FractionFit, JointLawFit, Recommendation
     from mnmt_repro.laws.joint_law import Reading
-    from mnmt_repro.laws.recommendation import Preference
 
 Weight = float | dict[str, float]
 _WEIGHTS: tuple[Weight, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -423,12 +422,12 @@ class GridRuns:
 
         return fit_fraction(self._of(pair), label=pair, **of)
 
-    def recommend(self, n: float, preference: Preference) -> Recommendation:
-        """The mixture that serves a preference best at size `n`; see `recommend_weights`."""
+    def recommend(self, n: float, importance: Mapping[str, float] | None = None) -> Recommendation:
+        """The mixture with the least mean loss at size `n`; see `recommend_weights`."""
         from mnmt_repro.laws import recommend_weights
 
         laws = {pair: self.fit_fraction(pair) for pair in self.grid.text.pairs}
-        return recommend_weights(laws, n, preference)
+        return recommend_weights(laws, n, importance)
 
     def _of(self, pair: str) -> pd.DataFrame:
         from mnmt_repro import results
