@@ -785,9 +785,9 @@ def test_a_row_that_spoils_the_law_is_named_by_its_line(capsys) -> None:
 
 def test_an_absurd_value_is_named_by_its_line(capsys) -> None:
     table = law_table()
-    table.loc[40, "loss"] = 1e150
+    table.loc[40, "loss"] = 1e-150
     table.to_csv("l.csv", index=False)
-    fails(["fit", "l.csv"], capsys, "eng-zho: loss: line 42 is 1e+150")
+    fails(["fit", "l.csv"], capsys, "eng-zho: loss: line 42 is 1e-150")
 
 
 def test_a_law_that_is_not_identified_ends_with_status_1(capsys) -> None:
