@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import same_length, vector
 from mnmt_repro.laws.power_law import PowerLawFit, fit_power_law
 
@@ -67,16 +66,13 @@ class Extrapolation:
     ----------
     law : PowerLawFit
         Loss against steps (or tokens); ``law.identified`` is False when no power law fits.
-    last, target : steps at the end of the curve, and where it is read
     ratio : float
-        The law's loss at `target` over its loss at `last`; at most 1. NaN when not identified.
+        The law's loss where it is read over its loss at the last step. NaN when not identified.
         A ratio, because it is carried from the validation set of the curve to a test set, whose
         losses may lie elsewhere.
     """
 
     law: PowerLawFit
-    last: float
-    target: float
     ratio: float
 
 
@@ -99,14 +95,9 @@ def extrapolate_curve(
     >>> round(extrapolate_curve(steps, 2 + 30 * steps**-0.5).ratio, 4)
     0.8817
     """
-    if not multiple > 1:
-        raise InputError(f"multiple: {multiple}; give a number above 1, such as 2.5")
-    if not 0 <= skip < 1:
-        raise InputError(f"skip: {skip}; give a share from 0 to below 1")
     t, y = vector("steps", steps, positive=True), vector("loss", loss)
     same_length(steps=t, loss=y)
-    last = float(t.max())
-    kept = t >= skip * last
+    kept = t >= skip * t.max()
     law = fit_power_law(t[kept], y[kept])
-    end, beyond = law.predict([last, multiple * last])
-    return Extrapolation(law=law, last=last, target=multiple * last, ratio=float(beyond / end))
+    end, beyond = law.predict([t.max(), multiple * t.max()])
+    return Extrapolation(law=law, ratio=float(beyond / end))

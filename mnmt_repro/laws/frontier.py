@@ -51,18 +51,20 @@ def frontier(
     pairs = checked_pairs(laws)
     sizes = vector("n", np.atleast_1d(n), positive=True)
     mixtures = lattice(len(pairs))
+    point, n_of_point = (
+        np.tile(np.arange(len(mixtures)), len(sizes)),
+        np.repeat(sizes, len(mixtures)),
+    )
     frames = []
     for column, pair in enumerate(pairs):
-        law, p = laws[pair], mixtures[:, column]
-        grid_p, grid_n = np.tile(p, len(sizes)), np.repeat(sizes, len(p))
-        columns = {"n": grid_n, "point": np.tile(np.arange(len(p)), len(sizes)), "pair": pair}
-        if not draws:
-            columns |= {"p": grid_p, "loss": law.predict(grid_p, grid_n)}
+        at = mixtures[point, column], n_of_point
+        if draws:
+            frame = laws[pair].band(*at, draws=draws, seed=column)
         else:
-            band = law.band(grid_p, grid_n, draws=draws, seed=column)
-            columns |= {name: band[name].to_numpy() for name in ("p", "loss", "low", "high")}
-        frames.append(pd.DataFrame(columns))
+            frame = pd.DataFrame({"p": at[0], "n": at[1], "loss": laws[pair].predict(*at)})
+        frames.append(frame.assign(point=point, pair=pair))
     whole = pd.concat(frames, ignore_index=True)
+    whole = whole[["n", "point", "pair", "p", "loss", *(["low", "high"] if draws else [])]]
     return whole.sort_values(["n", "point"], kind="stable", ignore_index=True)
 
 
