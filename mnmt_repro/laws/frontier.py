@@ -51,10 +51,8 @@ def frontier(
     pairs = checked_pairs(laws)
     sizes = vector("n", np.atleast_1d(n), positive=True)
     mixtures = lattice(len(pairs))
-    point, n_of_point = (
-        np.tile(np.arange(len(mixtures)), len(sizes)),
-        np.repeat(sizes, len(mixtures)),
-    )
+    point = np.tile(np.arange(len(mixtures)), len(sizes))
+    n_of_point = np.repeat(sizes, len(mixtures))
     frames = []
     for column, pair in enumerate(pairs):
         at = mixtures[point, column], n_of_point
