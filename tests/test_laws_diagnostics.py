@@ -36,6 +36,8 @@ def test_a_u_shaped_residual_is_not_called_noise() -> None:
     assert "its residuals are curved" in found[0].words
     exact = lack_of_fit(fit_power_law(SIZES[:3], [5.0, 4.0, 3.5]))
     assert not exact.fault and "too few rows for a test" in exact.words
+    low = fit_power_law(SIZES, 40 - 700 * SIZES**-0.33 + np.resize([0.1, -0.1], 8), direction="max")
+    assert low.fitted()[0] < 0 and "the law passes zero" in lack_of_fit(low).words
     repeated = fit_power_law(np.repeat(SIZES[:3], 2), [5.0, 5.01, 4.0, 3.99, 3.5, 3.51])
     assert "too few sizes for a test" in lack_of_fit(repeated).words
 

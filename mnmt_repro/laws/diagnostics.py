@@ -57,6 +57,8 @@ def lack_of_fit(fit: LawFit) -> LackOfFit:
         return LackOfFit(words="too few rows for a test")
     if np.abs(curve - fit.loss).max() <= ROUNDING * np.abs(fit.loss).max():
         return LackOfFit(words="the residuals are rounding")
+    if curve.min() <= 0:
+        return LackOfFit(words="untested, because the law passes zero")
     logs = pd.Series(np.log(curve))
     place = (logs - logs.groupby(fit.law.curve_names()).transform("mean")).to_numpy()
     parabola = place**2 * np.sqrt(fit.weights)
