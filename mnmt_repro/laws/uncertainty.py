@@ -74,10 +74,10 @@ def robust_sd(values: Array) -> Array:
     return np.asarray((high - low) / 2)
 
 
-def perturbed(loss: Array, draws: int, seed: int) -> Array:
-    """Losses with Gaussian noise of 1 % of each: the paper's way (footnote 5)."""
+def perturbed(loss: Array, draws: int, seed: int, sigma: float = 0.01) -> Array:
+    """Losses with Gaussian noise of a share of each, by default 1 %: the paper's (footnote 5)."""
     noise = np.random.default_rng(seed).standard_normal((draws, len(loss)))
-    return loss * (1.0 + 0.01 * noise)
+    return loss * (1.0 + sigma * noise)
 
 
 def residual_bootstrap(

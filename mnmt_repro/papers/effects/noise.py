@@ -8,7 +8,7 @@ the percentiles of the measure. The pair is a fixed effect, not noise.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
-from mnmt_repro.laws.power_law import PowerLaw
 
 DRAWS = 2000
 _LEVEL = 0.95
@@ -165,29 +164,6 @@ def drawn_beside(
         if runs in place:
             second[:, k] = first[:, place[runs]]
     return [first, second]
-
-
-def curve(values: Array, group: NDArray[np.intp], n: Array) -> Array:
-    """Losses (B, m) of laws with parameters alpha, l_inf, beta... (B, P)."""
-    return values[:, 1:2] + values[:, 2 + group] * n ** -values[:, :1]
-
-
-def refit_power_laws(
-    sizes: Sequence[Array], losses: Sequence[Array], weights: Sequence[Array]
-) -> list[Array]:
-    """Fit Eq. 6 to many losses (B, m) at each of several sets of sizes (m,).
-
-    The weights (m,) are those of the squared residuals.
-
-    Returns
-    -------
-    list of (B, 3)
-        alpha, l_inf, beta, in the order given.
-    """
-    return [
-        PowerLaw(weights=w, n=n, group=np.zeros(len(n), dtype=np.intp)).follow(each).theta
-        for n, each, w in zip(sizes, losses, weights, strict=True)
-    ]
 
 
 def pooled_sd(fits: Iterable[LawFit]) -> float:

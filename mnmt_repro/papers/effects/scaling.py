@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy import stats
 
 from mnmt_repro.errors import InputError
@@ -25,9 +24,10 @@ from mnmt_repro.laws import (
 from mnmt_repro.laws.checks import Array, Errors, error_weights
 from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.minimise import REFIT_TOLERANCE, Minimum
+from mnmt_repro.laws.power_law import PowerLaw
 from mnmt_repro.laws.selection import pooled_aicc
 from mnmt_repro.laws.trend import Coefficient, TrendLaw
-from mnmt_repro.laws.uncertainty import robust_sd
+from mnmt_repro.laws.uncertainty import perturbed, robust_sd
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Cells, Rows, check_one, framed, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -38,10 +38,8 @@ from mnmt_repro.papers.effects.noise import (
     NotIdentified,
     centred,
     centred_r2,
-    curve,
     drawn,
     measured,
-    refit_power_laws,
     require,
 )
 
@@ -190,9 +188,7 @@ def lowest_of_weights(joint: JointLawFit) -> float:
 
 def lowest_r2(fits: Sequence[PowerLawFit], losses: Sequence[Array]) -> Measure:
     """Lowest R² of several laws, each refitted to draws (1 + B, m) of its own losses."""
-    sizes, weights = [fit.law.n for fit in fits], [fit.weights for fit in fits]
-    refitted = refit_power_laws(sizes, losses, weights)
-    r2 = [_r2(*each) for each in zip(fits, refitted, losses, strict=True)]
+    r2 = [_r2(fit, fit.refit(own), own) for fit, own in zip(fits, losses, strict=True)]
     return centred_r2(np.min(r2, axis=0))
 
 
@@ -245,8 +241,8 @@ def size_left_out(
     for left in np.unique(size):
         out, kept = size == left, size != left
         law = fit_joint_law(cells[kept], n=n, by=by, errors=errors)
-        values = law.refit(losses[:, kept])
-        squares += _squared(values, law.law.index(p[out]), size[out], losses[:, out])
+        rows = law.law.rows_at(p[out], size[out])
+        squares += _squared(law.law, law.refit(losses[:, kept]), rows, losses[:, out])
     joint = np.sqrt(squares / losses.shape[1])
     return joint, separate_left_out(cells, n, by, errors, losses)
 
@@ -256,22 +252,20 @@ def separate_left_out(cells: Cells, n: str, by: str, errors: Errors, losses: Arr
     p, size = cells[by].to_numpy(), cells[n].to_numpy(dtype=float)
     squares = np.zeros(len(losses))
     for left in np.unique(size):
-        out, kept = size == left, size != left
-        rows = [p == weight for weight in np.unique(p[out])]
-        refitted = refit_power_laws(
-            [size[kept & r] for r in rows],
-            [losses[:, kept & r] for r in rows],
-            [error_weights(errors, losses[0, kept & r]) for r in rows],
-        )
-        for mine, values in zip(rows, refitted, strict=True):
-            held = losses[:, out & mine]
-            zero = np.zeros(held.shape[1], dtype=int)
-            squares += _squared(values, zero, size[out & mine], held)
+        for weight in np.unique(p[size == left]):
+            out, kept = ((p == weight) & rows for rows in (size == left, size != left))
+            law = PowerLaw(
+                weights=error_weights(errors, losses[0, kept]),
+                n=size[kept],
+                group=np.zeros(kept.sum(), dtype=np.intp),
+            )
+            values, rows = law.follow(losses[:, kept]).theta, law.rows_at(size[out])
+            squares += _squared(law, values, rows, losses[:, out])
     return np.sqrt(squares / losses.shape[1])
 
 
-def _squared(values: Array, group: NDArray[np.intp], n: Array, losses: Array) -> Array:
-    return ((curve(values, group, n) / losses - 1) ** 2).sum(1)
+def _squared(law: PowerLaw, values: Array, rows: Array, losses: Array) -> Array:
+    return ((law.curve(values, rows) / losses - 1) ** 2).sum(1)
 
 
 def along(p: Array) -> Array:
@@ -339,14 +333,12 @@ def spread_in_sd(laws: Sequence[PowerLawFit], name: Coefficient, sigma: float) -
 @lru_cache(maxsize=64)  # both coefficients are columns of the same refits
 def _robust_sds(laws: tuple[PowerLawFit, ...], sigma: float) -> Array:
     """Standard deviations of the parameters (laws, 3) under noise of `sigma` times the loss."""
-    drawn = []
-    for k, law in enumerate(laws):
-        loss = law.loss
-        noise = np.random.default_rng(k).standard_normal((DRAWS, len(loss)))
-        drawn.append(loss * (1 + sigma * noise))
-    sizes, weights = [law.law.n for law in laws], [law.weights for law in laws]
-    refitted = refit_power_laws(sizes, drawn, weights)
-    return np.array([robust_sd(values) for values in refitted])
+    return np.array(
+        [
+            robust_sd(law.refit(perturbed(law.loss, DRAWS, seed, sigma)))
+            for seed, law in enumerate(laws)
+        ]
+    )
 
 
 def joint_law(cells: Cells, setting: Setting, pair: str) -> JointLawFit:
