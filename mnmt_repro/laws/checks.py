@@ -44,9 +44,10 @@ def vector(name: str, values: ArrayLike, *, positive: bool = False) -> Array:
             at = int(bad.argmax())
             raise InputError(f"{name}: row {rows[at]} is {array[at]:g}; {why}")
     if positive and array.max() > WIDEST * array.min():
+        least, most = int(array.argmin()), int(array.argmax())
         raise InputError(
-            f"{name}: from {array.min():g} in row {rows[array.argmin()]} to {array.max():g} in row "
-            f"{rows[array.argmax()]}; are both in one unit?"
+            f"{name}: from {array[least]:g} in row {rows[least]} to {array[most]:g} in row "
+            f"{rows[most]}; are both in one unit?"
         )
     return array
 

@@ -156,9 +156,10 @@ def _refusal(laws: Mapping[str, PairLaw], table: pd.DataFrame) -> Iterator[str]:
             yield f"{pair}: as many parameters as {each}, so no interval; add {more}"
     width = (table["p_high"] - table["p_low"]).fillna(0.0)
     if width.max() > MOST_SPREAD:
-        low, high = table.loc[width.idxmax(), ["p_low", "p_high"]]
+        pair = str(width.idxmax())
+        low, high = table.loc[pair, ["p_low", "p_high"]]
         yield (
-            f"the best weight of {width.idxmax()} lies from {low:.2f} to {high:.2f}, an interval "
+            f"the best weight of {pair} lies from {low:.2f} to {high:.2f}, an interval "
             f"wider than {MOST_SPREAD:g}; add seeds, sizes or mixtures"
         )
 
