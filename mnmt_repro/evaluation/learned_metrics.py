@@ -8,6 +8,7 @@ downloads them.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -80,16 +81,21 @@ def _load(checkpoint: Path, device: str) -> tuple[Any, Any, str]:
             f"BLEURT needs the extra `bleurt` ({error}): pip install 'mnmt-repro[bleurt]'"
         ) from error
     try:
-        digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:16]
-        tokenizer = BleurtTokenizer.from_pretrained(str(checkpoint))
-        model = BleurtForSequenceClassification.from_pretrained(str(checkpoint))
+        with weights.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+            tokenizer = BleurtTokenizer.from_pretrained(str(checkpoint))
+            model = BleurtForSequenceClassification.from_pretrained(str(checkpoint))
+            model = model.to(device).eval()
+            hashed, loaded = os.fstat(file.fileno()), weights.stat()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{checkpoint}: no BLEURT that can be read: {error}") from error
+    if (hashed.st_ino, hashed.st_mtime_ns) != (loaded.st_ino, loaded.st_mtime_ns):
+        raise InputError(f"{weights}: was replaced while it was read; score again")
     signature = (
         f"nrefs:1|checkpoint:{checkpoint.resolve().name}|sha256:{digest}"
         f"|package:bleurt-pytorch-{version('bleurt-pytorch')}"
     )
-    return tokenizer, model.to(device).eval(), signature
+    return tokenizer, model, signature
 
 
 def bleurt_weights(checkpoint: Path | str) -> Path:
