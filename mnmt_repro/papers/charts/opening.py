@@ -24,7 +24,9 @@ from mnmt_repro.papers.charts.verdicts import (
     headline,
     how_sure,
     reason,
+    shown_verdict,
 )
+from mnmt_repro.papers.claims.schema import REPRODUCED
 
 PAPER_LINKS = {
     "A": "https://arxiv.org/abs/2302.09650",
@@ -61,7 +63,7 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
         "limit": limit_written(row["measure"], of),
     }
     every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
-    return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
+    return every.get(row["verdict"], sentence(f"{of.title}: {shown_verdict(row)}."))
 
 
 def sentence(text: str) -> Markdown:
@@ -109,6 +111,7 @@ def three_lines(
         default cohort is another, since the verdicts are those of our runs.
     **caution
         Claim to sentences without which its verdict would be misread; they stand beside its badge.
+        By default a reproduced claim has its note there.
 
     Raises
     ------
@@ -116,6 +119,8 @@ def three_lines(
         When a claim has no stored verdict.
     """
     row, letter = headline(stored, claim), claim[0]
+    reproduced = [name for name in (claim, *others) if _reproduced(stored, name)]
+    caution = {name: claims_by_id()[name].note for name in reproduced} | caution
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
@@ -130,7 +135,7 @@ def three_lines(
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
         "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
-        + caution.get(claim, ""),
+        + escape(caution.get(claim, ""), quote=False),
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = []
@@ -142,6 +147,10 @@ def three_lines(
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
+
+
+def _reproduced(stored: pd.DataFrame, claim: str) -> bool:
+    return str(headline(stored, claim)["verdict"]) == REPRODUCED
 
 
 def _ours(row: pd.Series) -> str:
