@@ -103,7 +103,8 @@ def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFram
     text = opening.three_lines(stored, "Z1", "Z1", Z1="Too small.").data
     assert "[Paper Z](https://example.org)" in text
     assert "4.0 times (3.5 to 4.5)" in text and "4 seeds" in text
-    assert "How sure" in text and text.count('data-verdict="reproduced"') == 2
+    assert 'verdicts.html#what-our-runs-cannot-say">How sure</a>' in text
+    assert text.count('data-verdict="reproduced"') == 2
     assert "Too small.\n" in text and ">Too small.</td>" in text  # beside both badges
     assert '"the paper says">x (x)</td>' in text and text.count("; limit: at least 3 times") == 2
     assert "It is a mean." in opening.three_lines(stored, "Z1").data  # where it is reproduced

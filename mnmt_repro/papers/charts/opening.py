@@ -18,6 +18,7 @@ from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.charts.verdicts import (
+    VERDICTS_PAGE,
     badge,
     claims_by_id,
     effect_of,
@@ -33,6 +34,8 @@ PAPER_LINKS = {
     "B": "https://aclanthology.org/2023.eacl-main.111/",
 }
 """Where each paper can be read."""
+LIMITS = "what-our-runs-cannot-say"
+"""The section on the page of verdicts that lists them all."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
 
@@ -134,7 +137,7 @@ def three_lines(
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
-        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
+        f'<a href="{VERDICTS_PAGE}#{LIMITS}">How sure</a>': f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
         + escape(caution.get(claim, ""), quote=False),
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
