@@ -137,7 +137,8 @@ def three_lines(
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
-        f'<a href="{VERDICTS_PAGE}#{LIMITS}">How sure</a>': f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
+        f'<a href="{VERDICTS_PAGE}#{LIMITS}">How sure</a>': how_sure(stored, claim)
+        + f" {badge(stored, claim).to_html()} "
         + escape(caution.get(claim, ""), quote=False),
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
