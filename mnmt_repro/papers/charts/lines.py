@@ -182,16 +182,19 @@ def _bounds(
 ) -> Iterator[alt.Chart]:
     """A line across the panel for each value, written on at the end that is farther from curves."""
     of_line = curves.groupby(by)[y]
-    ends = {"left": of_line.first(), "right": of_line.last()}
+    left, right = of_line.first(), of_line.last()
     for row in printed.to_dict("records"):
         base = alt.Chart(pd.DataFrame([row])).encode(at, colour)
         yield base.mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
-        side = max(ends, key=lambda end: (ends[end] - row[y]).abs().min())
-        place = alt.value(0 if side == "left" else "width")
+        at_left = (left - row[y]).abs().min() > (right - row[y]).abs().min()
         text = base.mark_text(
-            align=side, baseline="bottom", dx=4 if side == "left" else -4, dy=-2, fontSize=12
+            align="left" if at_left else "right",
+            baseline="bottom",
+            dx=4 if at_left else -4,
+            dy=-2,
+            fontSize=12,
         )
-        yield text.encode(x=place, text="says:N")
+        yield text.encode(x=alt.value(0 if at_left else "width"), text="says:N")
 
 
 def label_places(
