@@ -81,6 +81,10 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     (drawn,) = lines(CURVES[:13], "n", "loss", by="pair", printed=unlike).to_dict()["concat"]
     colour = drawn["layer"][-1]["encoding"]["color"]["scale"]
     assert dict(zip(colour["domain"], colour["range"], strict=True))["the paper"] == INK
+    bound = pd.DataFrame({"p": [0.05], "loss": [2.0], "says": ["over 2"]})  # of every size
+    bounded = lines(CURVES[:13], "n", "loss", by="p", printed=bound)
+    assert marks(bounded) == {"line", "rule", "text"}
+    assert "over 2" in str(bounded.to_dict()["datasets"])
     plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
     assert marks(plain) == {"line", "text"}
 
@@ -88,7 +92,7 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     """One claim that asks for at least 3, of which 4 (3.5 to 4.5) was measured."""
-    claim = made_claim(measure="capacity")
+    claim = made_claim(measure="capacity", note="It is a mean.")
     monkeypatch.setattr(verdicts, "claims_by_id", lambda: {"Z1": claim})
     monkeypatch.setattr(opening, "claims_by_id", lambda: {"Z1": claim})
     monkeypatch.setitem(opening.PAPER_LINKS, "Z", "https://example.org")
@@ -99,9 +103,11 @@ def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFram
     text = opening.three_lines(stored, "Z1", "Z1", Z1="Too small.").data
     assert "[Paper Z](https://example.org)" in text
     assert "4.0 times (3.5 to 4.5)" in text and "4 seeds" in text
-    assert "How sure" in text and text.count('data-verdict="reproduced"') == 2
+    assert 'verdicts.html#what-our-runs-cannot-say">How sure</a>' in text
+    assert text.count('data-verdict="reproduced"') == 2
     assert "Too small.\n" in text and ">Too small.</td>" in text  # beside both badges
     assert '"the paper says">x (x)</td>' in text and text.count("; limit: at least 3 times") == 2
+    assert "It is a mean." in opening.three_lines(stored, "Z1").data  # where it is reproduced
     answer = opening.says(stored, "Z1", {"reproduced": "It is {value}."}).data
     assert ">It is 4.0 times.<" in answer  # with as many digits as below
     also = opening.also_says(stored, "Z1")

@@ -76,12 +76,16 @@ def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> N
     assert "&lt;none&gt;" in shown.html and "<none>" not in shown.html
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
     assert "B5  not reproduced" in shown.words
+    assert shown.html.count("<b>Robust.</b>") == 1  # of the others it is not known
+    note = f"<br>{CLAIMS['A11'].note}"  # of a reproduced claim, outside of the fold
+    assert " ".join(note.split()) in " ".join(shown.html.split())
 
 
 def test_a_count_shows_only_the_claims_of_its_verdict(stored: pd.DataFrame) -> None:
     shown = claim_list(stored, list(CLAIMS.values())).html
     counts = {each.verdict: each for each in tally(stored, "verdicts.html")}
-    assert counts["undecided"].text == "1 undecided"
+    assert "undecided" not in counts  # B1 has no value, so its badge has another word
+    assert counts["not measured yet"].text == "1 not measured yet"
     for verdict, each in counts.items():
         page, _, place = each.href.partition("#")
         assert page == "verdicts.html" and shown.count(f'id="{place}"') == 1

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from mnmt_repro.errors import InputError
 
+NOT_MEASURED = "not measured yet"
+"""What pages call an undecided verdict without a value; see `verdicts.shown_verdict`."""
 # A verdict's sign says it without colour; each colour has a contrast of at least 4.5 to white.
 STYLE: dict[str, tuple[str, str]] = {
     "reproduced": ("✓", "#00694e"),
     "not reproduced": ("✗", "#a8360b"),
     "undecided": ("?", "#5c6670"),
+    NOT_MEASURED: ("…", "#0b5394"),
     "out of reach": ("–", "#6b4a86"),
 }
 

@@ -14,9 +14,9 @@ from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.measures import half_width_written, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import anchor, said, tally
+from mnmt_repro.papers.charts.verdicts import anchor, said, shown_verdict, tally
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import Claim
+from mnmt_repro.papers.claims.schema import REPRODUCED, Claim
 
 
 def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = True) -> Html:
@@ -49,12 +49,15 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "limit": typeset(limit_written(claim.measure, claim)),
         "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
         "where": plain(row["setting"]),
+        "caution": claim.note if row["verdict"] == REPRODUCED else "",
         "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
         "seeds": f"{row['seeds']:.0f}" if known else "",
-        "badge": Badge(verdict=row["verdict"], text=said(row), href=f"{claim.page}.html" * linked),
+        "badge": Badge(
+            verdict=shown_verdict(row), text=said(row), href=f"{claim.page}.html" * linked
+        ),
         "changes": f"after-seeing-data.html#{_changes(claim.id)}" * linked,
         "why": row["why"],
-        "robust": row["robust"],
+        "robust": row["robust"] if row["robust"] != "not known" else "",
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
     }
 

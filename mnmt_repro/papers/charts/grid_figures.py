@@ -54,6 +54,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         alone = [fit.r2 for each, _ in grid.fits.values() for fit in each.values()]
         law, r2 = "a law for each weight", min(alone)
     drawn = curves(grid.points, grid.fits)
+    meant = " Below zero, the law is further off than the mean of that weight's losses." * (r2 < 0)
     return show(
         lines(drawn, "n", "loss", dots=grid.points, titles=titles, **shape),
         name=f"{kind}-{_key(grid)}",
@@ -62,7 +63,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         data=grid.points.drop(columns="pool", errors="ignore"),
         provenance=Provenance.of(grid.rows),
         caption=f"{label(grid, kind)}. With {law}, the lowest in-sample R² of a weight is {r2:.3f}."
-        f"{unjudged(grid)}",
+        f"{meant}{unjudged(grid)}",
         folded=folded,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -54,7 +54,8 @@ def lines(
         are at most twelve of them in a line.
     printed
         Values that the paper prints, in the same columns, drawn as diamonds. A value of `by` that
-        no line has is drawn in ink.
+        no line has is drawn in ink. A value without an `x`, such as a bound for all sizes, is a
+        dashed line across the panel with what its column ``says``.
     interval
         Columns of `curves` with the ends of a band, or of `dots` with the ends of a bar.
     dashed
@@ -75,7 +76,7 @@ def lines(
         Panels beside one another, the height of one in pixels, and the width of their row.
     """
     titles = {x: x, y: y} | dict(titles or {})
-    drawn = [x, y, by, *(interval or ()), *([panel] if panel else [])]
+    drawn = [x, y, by, *(interval or ()), *([panel] if panel else []), "says"]
     curves = _short(curves.dropna(subset=[x, y]), drawn)
     dots, printed = (None if f is None else _short(f, drawn) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
@@ -160,7 +161,9 @@ def _panel(
             bars = seen.mark_rule(opacity=0.5, clip=True)
             layers.append(bars.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
         layers.append(seen.mark_point(clip=True).encode(axis_x, axis_y, colour, tooltip=tooltip))
-    if printed is not None and len(printed):
+    if printed is not None and len(printed) and x not in printed:
+        layers += _bounds(printed, curves, y, by, alt.Y(f"{y}:Q", scale=down), colour)
+    elif printed is not None and len(printed):
         of_paper = alt.Chart(printed).mark_point(
             shape="diamond", size=150, filled=False, strokeWidth=2, opacity=1
         )
@@ -172,6 +175,26 @@ def _panel(
     end = alt.Y("label_y:Q", scale=down)
     layers.append(text.encode(axis_x, end, colour, text="label:N"))
     return alt.layer(*layers)
+
+
+def _bounds(
+    printed: pd.DataFrame, curves: pd.DataFrame, y: str, by: str, at: alt.Y, colour: alt.Color
+) -> Iterator[alt.Chart]:
+    """A line across the panel for each value, written on at the end that is farther from curves."""
+    of_line = curves.groupby(by)[y]
+    left, right = of_line.first(), of_line.last()
+    for row in printed.to_dict("records"):
+        base = alt.Chart(pd.DataFrame([row])).encode(at, colour)
+        yield base.mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
+        at_left = (left - row[y]).abs().min() > (right - row[y]).abs().min()
+        text = base.mark_text(
+            align="left" if at_left else "right",
+            baseline="bottom",
+            dx=4 if at_left else -4,
+            dy=-2,
+            fontSize=12,
+        )
+        yield text.encode(x=alt.value(0 if at_left else "width"), text="says:N")
 
 
 def label_places(
@@ -240,7 +263,7 @@ def _short(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _label(by: str, name: Any) -> str:
-    form = {"p": "p = {:.2g}", "n": "{:,.0f}"}.get(by)
+    form = {"p": "p = {:.2g}", "n": "N = {:,.0f}"}.get(by)
     return form.format(name) if form else plain(str(name))
 
 

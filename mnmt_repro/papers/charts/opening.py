@@ -18,19 +18,24 @@ from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import render
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.charts.verdicts import (
+    VERDICTS_PAGE,
     badge,
     claims_by_id,
     effect_of,
     headline,
     how_sure,
     reason,
+    shown_verdict,
 )
+from mnmt_repro.papers.claims.schema import REPRODUCED
 
 PAPER_LINKS = {
     "A": "https://arxiv.org/abs/2302.09650",
     "B": "https://aclanthology.org/2023.eacl-main.111/",
 }
 """Where each paper can be read."""
+LIMITS = "what-our-runs-cannot-say"
+"""The section on the page of verdicts that lists them all."""
 MOST_WORDS = 25
 """Of the sentence that answers a page."""
 
@@ -61,7 +66,7 @@ def says(stored: pd.DataFrame, claim: str, sentences: Mapping[str, str]) -> Mark
         "limit": limit_written(row["measure"], of),
     }
     every = {verdict: sentence(text.format(**numbers)) for verdict, text in sentences.items()}
-    return every.get(row["verdict"], sentence(f"{of.title}: {row['verdict']} by our runs."))
+    return every.get(row["verdict"], sentence(f"{of.title}: {shown_verdict(row)}."))
 
 
 def sentence(text: str) -> Markdown:
@@ -109,6 +114,7 @@ def three_lines(
         default cohort is another, since the verdicts are those of our runs.
     **caution
         Claim to sentences without which its verdict would be misread; they stand beside its badge.
+        By default a reproduced claim has its note there.
 
     Raises
     ------
@@ -116,6 +122,8 @@ def three_lines(
         When a claim has no stored verdict.
     """
     row, letter = headline(stored, claim), claim[0]
+    reproduced = [name for name in (claim, *others) if _reproduced(stored, name)]
+    caution = {name: claims_by_id()[name].note for name in reproduced} | caution
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
@@ -129,8 +137,9 @@ def three_lines(
     lines = {
         f"[Paper {letter}]({PAPER_LINKS[letter]})": escape(_claimed(claim), quote=False),
         "We": ours[0].upper() + ours[1:],
-        "How sure": f"{how_sure(stored, claim)} {badge(stored, claim).to_html()} "
-        + caution.get(claim, ""),
+        f'<a href="{VERDICTS_PAGE}#{LIMITS}">How sure</a>': how_sure(stored, claim)
+        + f" {badge(stored, claim).to_html()} "
+        + escape(caution.get(claim, ""), quote=False),
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = []
@@ -142,6 +151,10 @@ def three_lines(
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
+
+
+def _reproduced(stored: pd.DataFrame, claim: str) -> bool:
+    return str(headline(stored, claim)["verdict"]) == REPRODUCED
 
 
 def _ours(row: pd.Series) -> str:

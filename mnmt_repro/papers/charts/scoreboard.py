@@ -23,6 +23,7 @@ from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 _CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
@@ -73,11 +74,19 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
     signs = {verdict: colour for verdict, (_, colour) in STYLE.items()}
     most = effects[["low", "high"]].abs().to_numpy().max()
     scale = altair.Scale(type="symlog", domain=[-most, most])
-    title = "distance from the limit, in half-widths of the interval (logarithmic beyond 1)"
+    title = [
+        f"← the claim fails{8 * NO_BREAK}the claim holds →",
+        "Distance from the limit: 1 is half of the 95 % interval (logarithmic beyond 1).",
+        "A claim is decided where its whole line lies on one side of the limit.",
+    ]
     panels = []
     for group, rows in effects.groupby("group", sort=False):
         last = group == effects["group"].iloc[-1]
-        axis = altair.Axis(values=[-10, -3, -1, 0, 1, 3, 10], labels=last, ticks=last, domain=last)
+        axis = altair.Axis(
+            values=[-10, -3, -1, 0, 1, 3, 10],
+            labelExpr="datum.value == 0 ? 'limit' : datum.label",
+            **dict.fromkeys(("labels", "ticks", "domain"), last),
+        )
         base = altair.Chart(rows).encode(
             y=altair.Y("title:N", sort=None, title=None)
             .axis(labelLimit=400, ticks=False, domain=False)

@@ -7,12 +7,12 @@ from functools import cache
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.badge import Badge, typeset
+from mnmt_repro.papers.charts.badge import NOT_MEASURED, STYLE, Badge, typeset
 from mnmt_repro.papers.charts.measures import measured, named, written
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.claims.report import STORED, headlines
-from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
+from mnmt_repro.papers.claims.schema import UNDECIDED, Claim, load_claims
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"  # from a page of results
@@ -40,20 +40,31 @@ def headline(stored: pd.DataFrame, claim: str) -> pd.Series:
     return rows.iloc[0]
 
 
+def shown_verdict(row: pd.Series) -> str:
+    """What pages call a stored verdict: an undecided one without a value has a word of its own.
+
+    >>> shown_verdict(pd.Series({"verdict": "undecided", "value": float("nan")}))
+    'not measured yet'
+    >>> shown_verdict(pd.Series({"verdict": "undecided", "value": 3.1}))
+    'undecided'
+    """
+    waits = row["verdict"] == UNDECIDED and pd.isna(row["value"])
+    return NOT_MEASURED if waits else str(row["verdict"])
+
+
 def said(row: pd.Series) -> str:
     """The verdict of a stored row, and whether its limit came after the rows.
 
-    >>> said(pd.Series({"verdict": "reproduced", "post_hoc": "yes"}))
+    >>> said(pd.Series({"verdict": "reproduced", "value": 4.0, "post_hoc": "yes"}))
     'reproduced, post hoc'
     """
-    return row["verdict"] + ", post hoc" * (row["post_hoc"] == "yes")
+    return shown_verdict(row) + ", post hoc" * (row["post_hoc"] == "yes")
 
 
 def effect_of(row: pd.Series) -> str:
     """The effect behind a stored verdict with its interval, or why there is none."""
     if pd.isna(row["value"]):
-        yet = " yet" * (row["verdict"] == "undecided")
-        return f"not judged{yet}: {reason(row)}"
+        return f"{shown_verdict(row)}: {reason(row)}"
     numbers = measured(row["measure"], row, row["claim"])
     return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
 
@@ -74,7 +85,7 @@ def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
     row, title = headline(stored, claim), claims_by_id()[claim].title
     about = f"{title}. On {plain(row['setting'])}: {effect_of(row)}"
     return Badge(
-        verdict=row["verdict"],
+        verdict=shown_verdict(row),
         text=f"{claim} {said(row)}",
         title=about,
         href=f"{page}#{anchor(claim)}",
@@ -93,14 +104,14 @@ def anchor(claim: str) -> str:
 
 def tally(stored: pd.DataFrame, page: str = "") -> list[Badge]:
     """How many claims have which verdict, a badge each, which leads to these in the list."""
-    counts = headlines(stored)["verdict"].value_counts()
+    counts = headlines(stored).apply(shown_verdict, axis=1).value_counts()
     return [
         Badge(
             verdict=name,
             text=f"{counts[name]} {name}",
             href=f"{page}#only-{name.replace(' ', '-')}",
         )
-        for name in VERDICTS
+        for name in STYLE
         if name in counts
     ]
 
