@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,16 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from mnmt_repro.cli import losses_table
-from mnmt_repro.cli.losses_table import LABELS, TableOptions
-from mnmt_repro.cli.options import (
-    JsonOption,
-    check_absent,
-    numbers_of,
-    print_json,
-    refuse,
-    write_output,
-)
+from mnmt_repro.cli.losses_table import TableOptions, read_losses
+from mnmt_repro.cli.options import JsonOption, check_absent, print_json, write_output
 from mnmt_repro.errors import InputError, note, show
 from mnmt_repro.typed_config import setting
 
@@ -31,9 +23,6 @@ if TYPE_CHECKING:
 
     Fit = LawFit[Any]
     Fitter = Callable[[pd.DataFrame], Fit]
-
-NAMED_BY = {"p": "--weight-column", "pair": "--pair-column"}
-"""Columns that a table may call otherwise, and the option that says how."""
 
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
@@ -53,12 +42,9 @@ class FitOptions(JsonOption, TableOptions):
 
     law: Literal["auto", "power", "joint", "eq12", "eq13", "additive"] = setting(
         "auto: the law of mixtures with --mixture-column, else joint where there are several "
-        "weights p, else power; eq12, eq13: the law at any "
-        "weight, with the effective fraction of that equation; additive: of size and data",
+        "weights p, else power; eq12, eq13: the law at any weight, with the effective fraction of "
+        "that equation; additive: of size n and data seen d",
         "auto",
-    )
-    data_column: str | None = setting(
-        "with --law additive: column of the data seen (default: d)", metavar="NAME"
     )
     loss: Literal["squares", "huber"] = setting(
         "with --law additive: huber gives outliers little weight", "squares"
@@ -73,109 +59,19 @@ class FitOptions(JsonOption, TableOptions):
         "also write the fits with charts to one HTML file", metavar="FILE.html"
     )
 
+    def roles(self) -> tuple[str, ...]:
+        """As those of every table; the law of size and data reads no weights."""
+        return ("n", "loss", "pair", "d") if self.law == "additive" else super().roles()
+
 
 EXAMPLES = (
     "mnmt-repro fit losses.csv            # columns n, loss[, p][, pair]",
-    "mnmt-repro fit rows.csv --n-column n_non_embedding --loss-column cross_entropy",
-    "mnmt-repro fit table.csv --pair-column language --weight-column share --law eq12",
-    "mnmt-repro fit chrf.csv --loss-column chrf --direction max --ceiling 100 --json",
-    "mnmt-repro fit runs.csv --law additive --loss huber --log --groups run",
+    "mnmt-repro fit table.csv --column pair=language --column p=share --law eq12",
+    "mnmt-repro fit chrf.csv --column loss=chrf --direction max --ceiling 100 --json",
+    "mnmt-repro fit runs.csv --law additive --column d=tokens --loss huber --log --groups run",
     "mnmt-repro fit losses.csv --mixture-column run_id  # three pairs or more",
     "mnmt-repro fit losses.csv --report losses.html",
 )
-
-
-def read_losses(
-    options: TableOptions,
-    needed: tuple[str, ...] = (),
-    data: str | None = None,
-) -> pd.DataFrame:
-    """Read a table: its columns of numbers checked, weights and pairs as p, pair.
-
-    Parameters
-    ----------
-    options : those of the table
-    needed : those of "p" and "pair" that the table must have
-    data : column of the data seen, for a law of sizes and data, without weights
-
-    Raises
-    ------
-    InputError
-        For a missing column, with file, line and column for a value that cannot be used, for a
-        column of `LABELS` with several values, or when no row is left.
-    """
-    path, n, loss = options.file, options.n_column, options.loss_column
-    if options.ceiling is not None and options.direction == "min":
-        raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    named = {"pair": options.pair_column} | ({} if data else {"p": options.weight_column})
-    numbers = [n, loss, *([data] if data else [])]
-    flags: dict[str | None, str] = {n: "--n-column", loss: "--loss-column", data: "--data-column"}
-    flags[options.groups], flags[options.mixture_column] = "--groups", "--mixture-column"
-    for name, column in named.items():
-        if name in needed or column != name:
-            flags[column] = NAMED_BY[name]
-    wanted = {column: flag for column, flag in flags.items() if column}
-    runs = options.groups if options.groups != n else None  # where each size is one run
-    roles = [*named.values(), *numbers, options.mixture_column, runs]
-    if twice := [column for column in wanted if roles.count(column) > 1]:
-        raise InputError(f"{wanted[twice[0]]} {twice[0]}: has another use, too; name two columns")
-    table = _chosen(losses_table.read(path, wanted), options.where, path)
-    weights = named.get("p", "")
-    if "p" not in needed and weights in table.columns and (table[weights] == "").all():
-        table = table.drop(columns=weights)  # models of others, whose weights are not known
-    for label in LABELS:
-        if label not in table.columns or label in (*numbers, *named.values(), options.groups):
-            continue
-        # Each pair may have a test set of its own; the other labels are of the whole table.
-        apart = label == "test_set" and named["pair"] in table.columns
-        for _, rows in table.groupby(named["pair"]) if apart else [("", table)]:
-            if len(values := sorted(set(rows[label]))) > 1:
-                raise InputError(
-                    f"{path}: column {label} has {', '.join(values)}, and a law is of one: add "
-                    f"--where {label}={values[0]}"
-                )
-    frame = table.drop(columns=["p", "pair"], errors="ignore")
-    for column in numbers:
-        frame[column] = numbers_of(table, column, path)
-    refuse(frame[n] <= 0, table, n, path, "sizes must be above 0")
-    if options.direction == "min":
-        why = "losses must be above 0 (log-probabilities: change the sign; a quality: --direction "
-        refuse(frame[loss] <= 0, table, loss, path, why + "max)")
-    if data:
-        why = "must be above 0; leave out runs that saw nothing of the pair"
-        refuse(frame[data] <= 0, table, data, path, why)
-    if weights in table.columns:
-        frame["p"] = numbers_of(table, weights, path)
-        outside = (frame["p"] < 0) | (frame["p"] > 1)
-        refuse(outside, table, weights, path, "weights lie from 0 to 1 (divide per cents by 100)")
-    if named["pair"] in table.columns:
-        frame["pair"] = table[named["pair"]]
-        refuse(frame["pair"] == "", table, named["pair"], path, "no pair is named")
-    return _trained(frame, path) if "p" in frame else frame
-
-
-def _chosen(table: pd.DataFrame, wishes: Iterable[str], path: Path) -> pd.DataFrame:
-    """Rows of a table with the values of ``--where``."""
-    for wish in wishes:
-        column, equals, value = wish.partition("=")
-        if not equals or column not in table.columns:
-            there = ", ".join(table.columns)
-            raise InputError(f"--where {wish}: write COLUMN=VALUE; {path} has {there}")
-        values = sorted(set(table[column]))
-        table = table[table[column] == value]
-        if table.empty:
-            raise InputError(f"--where {wish}: no such row; {column} has {', '.join(values[:20])}")
-    return table
-
-
-def _trained(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Rows with a weight above 0: no law describes a pair that was not trained on."""
-    kept = frame[frame["p"] > 0]
-    if kept.empty:
-        raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
-    if left := len(frame) - len(kept):
-        note(f"{left} zero-shot rows (p = 0) are left out")
-    return kept
 
 
 SMALLEST = 50
@@ -184,76 +80,61 @@ HIGHEST = 20.0
 """Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
 
 
-def _notes_on_units(frame: pd.DataFrame, options: TableOptions) -> Iterator[str]:
-    """What to say of sizes and losses that look like something else."""
-    if frame[options.n_column].max() < SMALLEST:
-        yield (
-            f"all sizes are below {SMALLEST}: are they logarithms, or in millions? A law is of the "
-            "numbers of parameters"
-        )
-    if options.direction == "min" and frame[options.loss_column].max() > HIGHEST:
-        yield (
-            f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
-            "which are their natural logarithms"
-        )
-
-
-def notes_on_rows(
-    frame: pd.DataFrame, options: TableOptions, extra: str | None = None
-) -> list[str]:
+def notes_on_rows(frame: pd.DataFrame, options: TableOptions) -> list[str]:
     """What to say of odd units, rows that share a cell (pair, weight, size, data), and harm.
 
     Parameters
     ----------
     frame : a table of `read_losses`
     options : those of the table
-    extra : column of data, of a law that has no weights
     """
-    n, loss, groups = options.n_column, options.loss_column, options.groups
-    names = ["pair"] if extra else ["p", "pair"]
-    known = [name for name in names if name in frame.columns]
-    cell = [*known, n, *(name for name in (extra, options.mixture_column) if name)]
-    several = frame[frame.duplicated(cell, keep=False)]
-    if groups and groups not in cell:  # rows of one run share their size as a matter of course
-        several = frame[frame.groupby(cell)[groups].transform("nunique") > 1]
-    others = [c for c in frame.columns if c not in (*cell, loss, groups, *NAMES_OF_A_RUN)]
-    others = [c for c in others if not is_measurement(frame[c])]
-    differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
-    lacking = [name for name in names if name not in known]
-    notes = [*_notes_on_units(frame, options)]
+    roles, groups, notes = set(options.roles()), options.groups, list[str]()
     if options.file.is_dir():
         from mnmt_repro import results
         from mnmt_repro.laws.convergence import note_on_fall
 
         curves = results.load_curves(root=options.file, run_id=set(frame["run_id"]))
-        notes = [*note_on_fall(curves), *notes]
-    if lacking and len(several):
-        each = f"all rows of one {' and '.join(known)} are" if known else "all rows are"
-        apart = f" and differ in {', '.join(differing)}" if differing else ""
-        flags = ", ".join(NAMED_BY[name] for name in lacking)
-        return [
-            *notes,
-            f"no column {' or '.join(map(repr, lacking))}: {each} taken as one curve; "
-            f"{len(several)} rows share a size{apart}; name a column that tells them apart with "
-            f"{flags}, or the run of each row with --groups",
-        ]
-    if (copies := frame.duplicated()).any():
-        line = "" if options.file.is_dir() else f" (first: line {frame.index[copies][0] + 2})"
+        notes += note_on_fall(curves)
+    if frame["n"].max() < SMALLEST:
+        notes.append(
+            f"all sizes are below {SMALLEST}: are they logarithms, or in millions? A law is of the "
+            "numbers of parameters"
+        )
+    if options.direction == "min" and frame["loss"].max() > HIGHEST:
+        notes.append(
+            f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
+            "which are their natural logarithms"
+        )
+    cell: list[str] = [each for each in ("p", "pair", "n", "d") if each in roles & {*frame}]
+    cell += [options.mixture_column] if options.mixture_column else []
+    several = frame[frame.duplicated(cell, keep=False)]
+    if groups and groups not in cell:  # rows of one run share their size as a matter of course
+        several = frame[frame.groupby(cell)[groups].transform("nunique") > 1]
+    others = [c for c in frame.columns if c not in (*cell, "loss", groups, *NAMES_OF_A_RUN)]
+    others = [c for c in others if not is_measurement(frame[c])]
+    differing = [c for c in others if (several.groupby(cell)[c].nunique() > 1).any()]
+    lacking = roles - {*frame}
+    if (copies := frame.duplicated()).any() and not lacking:
+        line = "" if options.file.is_dir() else f" (first: line {frame.index[copies][0]})"
         notes.append(
             f"{copies.sum()} rows are exact copies of others{line}, and count as further runs"
         )
-    if differing:
+    if len(several) and (differing or lacking):
+        unlike = f", but differ in {', '.join(differing)}" if differing else ""
+        named = [*(f"--column {role}=NAME" for role in sorted(lacking)), "--groups"]
         notes.append(
             f"{len(several)} rows share {', '.join(cell)} with others and are taken as seeds of "
-            f"one cell, but differ in {', '.join(differing)}: keep one value with --where"
+            f"one cell{unlike}: keep one value with --where, or name the column that tells them "
+            f"apart by {' or '.join(named)}"
         )
-    if "vocabulary_hash" in frame and frame.groupby("pair")["vocabulary_hash"].nunique().max() > 1:
+    kinds = (rows["vocabulary_hash"].nunique() for rows in by_pair(frame).values())
+    if "vocabulary_hash" in frame and max(kinds) > 1:
         notes.append(
             "one law is fitted to models of several vocabularies, and a loss per token depends on "
             "the vocabulary: keep one with --where vocabulary_hash=..."
         )
-    for pair, rows in by_pair(frame).items() if "p" in frame.columns else ():
-        means = rows.groupby([n, "p"])[loss].mean().unstack()
+    for pair, rows in by_pair(frame).items() if "p" in frame else ():
+        means = rows.groupby(["n", "p"])["loss"].mean().unstack()
         gain = (means.iloc[:, 0] - means.iloc[:, -1]) * (1 if options.direction == "min" else -1)
         if len(means.columns) > 1 and (gain.dropna() < 0).mean() > 0.5:
             notes.append(
@@ -290,10 +171,9 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     if law == "additive" and options.direction == "max":
         raise InputError("--law additive: fits losses, not a quality; leave out --direction max")
     if law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
-        there = ", ".join(map(str, frame.columns))
         raise InputError(
-            f"--law {law}: the table has no column of weights; name it by --weight-column; there "
-            f"are {there}"
+            f"--law {law}: the table has no column of weights; name it by --column p=NAME; there "
+            f"are {', '.join(frame.columns)}"
         )
     fits = {}
     of_mixtures = mixture_fitter(frame, options) if options.mixture_column else None
@@ -320,7 +200,7 @@ def mixture_fitter(frame: pd.DataFrame, options: FitOptions) -> Callable[[str], 
     if options.law != "auto" or options.groups or options.direction == "max":
         raise InputError("--mixture-column: leave out --law, --groups and --direction max")
     if not {"p", "pair"} <= set(frame.columns):
-        raise InputError("--mixture-column: the table needs --pair-column and --weight-column")
+        raise InputError("--mixture-column: the table needs the columns p and pair; see --column")
     weights = frame.pivot_table("p", name, "pair", aggfunc="first", fill_value=0.0)
     whole = weights.sum(axis=1)
     if (off := (whole - 1).abs() > SUMS_TO).any():
@@ -328,12 +208,12 @@ def mixture_fitter(frame: pd.DataFrame, options: FitOptions) -> Callable[[str], 
             f"{options.file}: the weights of {name} {off.idxmax()} add up to "
             f"{whole[off].iloc[0]:.4g}, not 1; a mixture needs a row for each of its pairs"
         )
-    pairs, n, loss = list(map(str, weights)), options.n_column, options.loss_column
+    pairs = list(map(str, weights))
 
     def fit(pair: str, rows: pd.DataFrame) -> Fit:
         mixed = rows.join(weights, on=name)
         return laws.fit_mixture_law(
-            mixed, pair, pairs, n=n, loss=loss, errors=options.errors, label=pair
+            mixed, pair, pairs, n="n", loss="loss", errors=options.errors, label=pair
         )
 
     return lambda pair: partial(fit, pair)
@@ -343,12 +223,12 @@ def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
     """What fits a law to the rows of a pair, with the columns and settings of the options."""
     from mnmt_repro import laws
 
-    n, loss, runs = options.n_column, options.loss_column, options.groups
+    runs = options.groups
     if law == "additive":
         return lambda rows: laws.fit_additive_law(
-            rows[n],
-            rows[data_of(options)],
-            rows[loss],
+            rows["n"],
+            rows["d"],
+            rows["loss"],
             groups=rows[runs] if runs else None,
             huber_delta=HUBER_DELTA if options.loss == "huber" else None,
             log_loss=options.log,
@@ -362,17 +242,12 @@ def fitter_of(law: str, pair: str, options: FitOptions) -> Fitter:
     }
     if law == "power":
         return lambda rows: laws.fit_power_law(
-            rows[n], rows[loss], groups=rows[runs] if runs else None, **settings
+            rows["n"], rows["loss"], groups=rows[runs] if runs else None, **settings
         )
-    settings |= {"n": n, "loss": loss, "groups": runs}
+    settings |= {"n": "n", "loss": "loss", "groups": runs}
     if law == "joint":
         return lambda rows: laws.fit_joint_law(rows, **settings)
     return lambda rows: laws.fit_fraction(rows, **settings | {"form": law})
-
-
-def data_of(options: FitOptions) -> str | None:
-    """The column of data, of a law that has one."""
-    return options.data_column or "d" if options.law == "additive" else None
 
 
 def strange_rows(
@@ -386,14 +261,14 @@ def strange_rows(
     from mnmt_repro.laws import outliers
 
     strange: list[str] = []
-    clean = fit
+    clean, measure = fit, options.names()["loss"]
     while clean.identified and len(strange) < MOST_NAMED and (far := outliers(clean)):
         row, distance = next(iter(far.items()))
-        loss, where = rows[options.loss_column].iloc[row], f"line {rows.index[row] + 2}"
+        loss, where = rows["loss"].iloc[row], f"line {rows.index[row]}"
         if "run_id" in rows:  # of a results store
             where = f"run {rows['run_id'].iloc[row]}"
         strange.append(
-            f"{where}: {options.loss_column} {loss:.4g} is {distance:.0f} standard deviations from "
+            f"{where}: {measure} {loss:.4g} is {distance:.0f} standard deviations from "
             "the law of the other rows; check it"
         )
         rows = rows.drop(rows.index[row])
@@ -407,7 +282,7 @@ def as_options(text: str) -> str:
     >>> as_options('the score falls with size, against direction="max"')
     'the score falls with size, against --direction max'
     """
-    text = re.sub(r"\brow (\d+)\b", lambda row: f"line {int(row[1]) + 2}", text)
+    text = re.sub(r"\brow (\d+)\b", r"line \1", text)
     text = re.sub(r"^(groups|ceiling|errors): ", r"--\1: ", text)
     text = re.sub(r"\bgroups=$", "--groups", text)
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
@@ -480,8 +355,8 @@ def left_out(fit: Fit) -> dict[str, float]:
 def act(options: FitOptions) -> int:
     """Print each pair's parameters; 1 where a law is not identified."""
     additive = options.law == "additive"
-    if not additive and (options.data_column or options.log or options.loss != "squares"):
-        raise InputError("--data-column, --loss and --log belong to --law additive; add it")
+    if not additive and (options.log or options.loss != "squares"):
+        raise InputError("--loss and --log belong to --law additive; add it")
     if additive and options.errors == "relative":
         raise InputError("--errors: --law additive has --log for errors that grow with the loss")
     check_absent(options.report, "--report")
@@ -499,8 +374,8 @@ def act(options: FitOptions) -> int:
 
 def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     """Fit the laws of a table, one a pair, and the notes on it that went to standard error."""
-    frame = read_losses(options, data=data_of(options))
-    notes = notes_on_rows(frame, options, data_of(options))
+    frame = read_losses(options)
+    notes = notes_on_rows(frame, options)
     note(*notes)
     fits, rows = fit_table(frame, options), by_pair(frame)
     return [FittedPair(pair, *fits[pair], rows[pair], options) for pair in fits], notes

@@ -16,7 +16,7 @@ def fit_report(options: TableOptions) -> str:
     from nbconvert import HTMLExporter
 
     # Only what was asked for: the first cell then says what the report is of.
-    plain = {"file": str, "where": list}  # papermill takes no path and no tuple
+    plain = {"file": str, "where": list, "column": list}  # papermill takes no path and no tuple
     asked = {
         each.name: plain.get(each.name, lambda value: value)(value)
         for each in dataclasses.fields(options)

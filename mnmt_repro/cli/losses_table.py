@@ -13,7 +13,13 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
-from mnmt_repro.cli.options import check_columns, read_table, write_table
+from mnmt_repro.cli.options import (
+    check_columns,
+    numbers_of,
+    read_table,
+    refuse,
+    write_table,
+)
 from mnmt_repro.corpora.textfile import read_packed
 from mnmt_repro.errors import InputError, note, printable
 from mnmt_repro.typed_config import required, setting
@@ -47,10 +53,9 @@ class TableOptions:
         metavar="FILE.csv",
     )
     where: tuple[str, ...] = setting("use only these rows", (), metavar="COLUMN=VALUE")
-    n_column: str = setting("column of model sizes", "n", metavar="NAME")
-    loss_column: str = setting("column of losses", "loss", metavar="NAME")
-    weight_column: str = setting("column of weights", "p", metavar="NAME")
-    pair_column: str = setting("column of pairs", "pair", metavar="NAME")
+    column: tuple[str, ...] = setting(
+        "what your table calls n, loss, p or pair, such as p=share", (), metavar="COLUMN=NAME"
+    )
     mixture_column: str | None = setting(
         "column whose value the pairs of one model share, such as run_id: the law then reads the "
         "weights of all its pairs, and predicts mixtures that nobody trained",
@@ -70,8 +75,110 @@ class TableOptions:
         "with --direction max: highest possible score, such as 100", metavar="SCORE"
     )
 
+    def roles(self) -> tuple[str, ...]:
+        """Columns that the law reads; a table may call them otherwise, and lack p and pair."""
+        return "n", "loss", "p", "pair"
 
-def read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
+    def names(self) -> dict[str, str]:
+        """What the table calls each role."""
+        names = {role: role for role in self.roles()}
+        for text in self.column:
+            role, _, name = text.partition("=")
+            if role not in names or not name:
+                raise InputError(f"--column {text}: write {', '.join(names)}, and then =NAME")
+            names[role] = name
+        used = [*names.values(), *self.others().values()]
+        if twice := [name for name in used if used.count(name) > 1]:
+            raise InputError(f"column {twice[0]} has two uses; name two columns")
+        return names
+
+    def others(self) -> dict[str, str]:
+        """Other columns that options name."""
+        groups = self.groups if self.groups != "n" else None  # where each size is one run
+        named = {"--mixture-column": self.mixture_column, "--groups": groups}
+        return {option: name for option, name in named.items() if name}
+
+
+def read_losses(options: TableOptions, needed: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Read a table, its columns checked and called by their roles; others stay text.
+
+    Parameters
+    ----------
+    options : those of the table
+    needed : those of "p" and "pair" that the table must have
+
+    Raises
+    ------
+    InputError
+        For a missing column, with file, line and column for a value that cannot be used, for a
+        column of `LABELS` with several values, or when no row is left.
+    """
+    path, names = options.file, options.names()
+    if options.ceiling is not None and options.direction == "min":
+        raise InputError("--ceiling is the highest score of a quality: add --direction max")
+    wanted = {name: option for option, name in options.others().items()}
+    for role, name in names.items():
+        if role in ("n", "loss", "d", *needed) or name != role:
+            wanted[name] = f"--column {role}=NAME"
+    table = _chosen(_read(path, wanted), options.where, path)
+    weights = names.get("p", "")
+    if weights in table and "p" not in needed and (table[weights] == "").all():
+        table = table.drop(columns=weights)  # models of others, whose weights are not known
+    for label in LABELS:
+        if label not in table.columns or label in (*names.values(), options.groups):
+            continue
+        # Each pair may have a test set of its own; the other labels are of the whole table.
+        apart = label == "test_set" and names["pair"] in table.columns
+        for _, rows in table.groupby(names["pair"]) if apart else [("", table)]:
+            if len(values := sorted(set(rows[label]))) > 1:
+                raise InputError(
+                    f"{path}: column {label} has {', '.join(values)}, and a law is of one: add "
+                    f"--where {label}={values[0]}"
+                )
+    frame = table.drop(columns={"p", *names} - {*names.values()}, errors="ignore")
+    frame = frame.rename(columns={name: role for role, name in names.items()})
+
+    def check(role: str, bad: pd.Series, why: str) -> None:
+        refuse(bad, table, names[role], path, why)
+
+    for role, name in names.items():
+        if role != "pair" and name in table:
+            frame[role] = numbers_of(table, name, path)
+    check("n", frame["n"] <= 0, "sizes must be above 0")
+    if options.direction == "min":
+        why = "losses must be above 0 (log-probabilities: change the sign; a quality: --direction "
+        check("loss", frame["loss"] <= 0, why + "max)")
+    if "d" in names:
+        check("d", frame["d"] <= 0, "must be above 0; leave out runs that saw nothing of the pair")
+    if "pair" in frame:
+        check("pair", frame["pair"] == "", "no pair is named")
+    if "p" not in frame:
+        return frame
+    outside = (frame["p"] < 0) | (frame["p"] > 1)
+    check("p", outside, "weights lie from 0 to 1 (divide per cents by 100)")
+    trained = frame[frame["p"] > 0]  # no law describes a pair that was not trained on
+    if trained.empty:
+        raise InputError(f"{path}: all rows are zero-shot (p = 0), which no law describes")
+    if left := len(frame) - len(trained):
+        note(f"{left} zero-shot rows (p = 0) are left out")
+    return trained
+
+
+def _chosen(table: pd.DataFrame, wishes: Iterable[str], path: Path) -> pd.DataFrame:
+    """Rows of a table with the values of ``--where``."""
+    for wish in wishes:
+        column, equals, value = wish.partition("=")
+        if not equals or column not in table.columns:
+            there = ", ".join(table.columns)
+            raise InputError(f"--where {wish}: write COLUMN=VALUE; {path} has {there}")
+        values = sorted(set(table[column]))
+        table = table[table[column] == value]
+        if table.empty:
+            raise InputError(f"--where {wish}: no such row; {column} has {', '.join(values[:20])}")
+    return table
+
+
+def _read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table of losses as `options.read_table` does, or a results store as if it were one.
 
     `needed` has the option that names each column. Of a store there are the losses on whole test
@@ -137,7 +244,7 @@ def add_losses(path: Path, scores: Sequence[Mapping[str, Any]], trained: Trained
 def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -> pd.DataFrame:
     """The table; refuse one to which these pairs and sets cannot be added, see `add_losses`."""
     run = printable(trained.folder.resolve().name)
-    table = _read(path)
+    table = _own_table(path)
     known = set(table.loc[table["run_id"] == run, ["pair", "test_set"]].itertuples(index=False))
     for pair, test_set in wanted:
         if (pair, test_set) in known:
@@ -148,7 +255,7 @@ def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -
     return table
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _own_table(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=list(_COLUMNS))
     try:

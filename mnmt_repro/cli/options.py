@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import dataclasses
 import io
 import json
@@ -299,8 +300,7 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     """Read a table with a header line that holds the `needed` columns; every value stays text.
 
     The separator (comma, semicolon or tab) is told from the header, and blank lines are left out.
-    The file may be gzip or xz.
-    The index says where a row stands: it is on line index + 2 of the file.
+    The file may be gzip or xz. The index holds the line of each row.
 
     Raises
     ------
@@ -317,41 +317,31 @@ def read_table(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     if bad := _NO_TEXT.search(text):  # it would end the process where a chart shows it
         line = text.count("\n", 0, bad.start()) + 1
         raise InputError(f"{path} line {line}: holds the character U+{ord(bad[0]):04X}; remove it")
+    separator = max(",;\t", key=text.strip().partition("\n")[0].count)
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
+    rows: dict[int, list[str]] = {}
     try:
-        lines = io.StringIO(text)
-        first, header = next(((at, line) for at, line in enumerate(lines) if line.strip()), (0, ""))
-        separator = max(",;\t", key=header.count)
-        cells = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=None,
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-            skip_blank_lines=False,
-            skiprows=first,
-        )
-    except pd.errors.ParserError as error:
-        raise InputError(
-            f"{path}: a row holds more values than its header names columns ({error}); is there a "
-            "separator at the end of each row, or a comment above the header?"
-        ) from error
-    except ValueError as error:
-        raise InputError(f"{path}: is no table with a header line: {error}") from error
-    last = text.rpartition("\n")[2]
-    if last.strip() and '"' not in header and last.count(separator) < header.count(separator):
-        line = text.count("\n") + 1
-        raise InputError(f"{path} line {line}: the file ends within a row; copy it again")
-    cells = cells.fillna("").apply(lambda column: column.str.strip())
-    names = cells.iloc[0].tolist()
+        for row in reader:
+            if any(cells := [cell.strip() for cell in row]):
+                rows[reader.line_num] = cells
+    except csv.Error as error:
+        raise InputError(f"{path} line {reader.line_num}: {error}") from error
+    if len(rows) < 2:
+        raise InputError(f"{path}: holds no rows below a header line")
+    first, names = next(iter(rows.items()))
     if double := [name for name in names if name and names.count(name) > 1]:
-        raise InputError(f"{path} line {first + 1}: two columns are called {double[0]!r}")
-    frame = cells.iloc[1:].set_axis(names, axis=1).drop(columns="", errors="ignore")
-    frame.index = pd.RangeIndex(first, first + len(frame))
+        raise InputError(f"{path} line {first}: two columns are called {double[0]!r}")
+    for line, cells in rows.items():
+        if len(cells) != len(names):
+            raise InputError(
+                f"{path} line {line}: has {len(cells)} values, and the header {len(names)}; is the "
+                "file whole, or is there a comment above the header?"
+            )
+    del rows[first]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=names, dtype=object)
+    frame = frame.drop(columns="", errors="ignore")
     check_columns(path, frame.columns, needed)
-    frame = frame[(frame != "").any(axis=1)]
-    if frame.empty:
-        raise InputError(f"{path}: holds no rows")
     return frame
 
 
@@ -360,13 +350,8 @@ def numbers_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
     import pandas as pd
 
     numbers = pd.to_numeric(frame[column], errors="coerce")
-    bad = ~(numbers.abs() < math.inf)
-    hint = ""
-    if frame[column][bad].str.contains(",").any():
-        hint = " (write a decimal point, and nothing between thousands)"
-    elif frame[column][bad].str.contains("^[+-]?(?:|n/?a|nan|inf|none|null)$", case=False).any():
-        hint = " (write one, or leave out the row)"
-    refuse(bad, frame, column, path, f"not a number{hint}")
+    why = "not a number (write a decimal point, or leave out a row that has none)"
+    refuse(~(numbers.abs() < math.inf), frame, column, path, why)
     return numbers
 
 
@@ -374,7 +359,7 @@ def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: st
     """Raise `InputError` with file, line and column of the first `bad` row of `read_table`."""
     if bad.any():
         row = int(bad.to_numpy().argmax())
-        line, value = frame.index[row] + 2, frame[column].iloc[row]
+        line, value = frame.index[row], frame[column].iloc[row]
         shown = repr(value) if value else "it is empty"
         raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Literal
 
 from mnmt_repro.cli.fit import (
@@ -12,17 +11,14 @@ from mnmt_repro.cli.fit import (
     fit_table,
     notes_on_rows,
     of_pair,
-    read_losses,
     strange_rows,
 )
-from mnmt_repro.cli.losses_table import TableOptions
+from mnmt_repro.cli.losses_table import TableOptions, read_losses
 from mnmt_repro.cli.options import (
     JsonOption,
-    check_absent,
     comma_list,
     named_numbers,
     print_json,
-    write_table,
 )
 from mnmt_repro.errors import InputError, note, show, tell
 from mnmt_repro.typed_config import required, setting
@@ -37,27 +33,21 @@ class RecommendOptions(JsonOption, TableOptions):
         "how much each pair counts in the mean loss (default: all alike)", (), metavar="PAIR=W,..."
     )
     form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
-    frontier: Path | None = setting(
-        "also write the predicted loss of every mixture and pair", metavar="OUT.csv"
-    )
     force: bool = setting("print weights that the runs do not support", False)
 
 
 EXAMPLES = (
     "mnmt-repro recommend losses.csv --n 2e5 --prefer eng-deu=2,eng-zho=1",
     "mnmt-repro recommend losses.csv --n 2e5 --json",
-    "mnmt-repro recommend losses.csv --n 2e5 --frontier frontier.csv",
     "mnmt-repro recommend losses.csv --n 2e5 --mixture-column run_id",
 )
 
 
 def act(options: RecommendOptions) -> int:
     """Print the recommended weights with the losses they should give; 1 where they are refused."""
-    from mnmt_repro.laws.frontier import frontier
     from mnmt_repro.laws.recommendation import recommend_weights
     from mnmt_repro.laws.uncertainty import LEVEL
 
-    check_absent(options.frontier, "--frontier")
     frame = read_losses(options, needed=("p", "pair"))
     note(*notes_on_rows(frame, options))
     pairs = by_pair(frame)
@@ -68,8 +58,6 @@ def act(options: RecommendOptions) -> int:
     wishes = [wish for text in options.prefer for wish in comma_list(text)]
     importance = named_numbers(wishes, "--prefer") if options.prefer else None
     table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
-    if options.mixture_column and options.frontier:
-        raise InputError("--frontier: needs a law without --mixture-column; leave out one")
     how = FitOptions(**table, law="auto" if options.mixture_column else options.form)
     fits = fit_table(frame, how)
     laws = {pair: law for pair, (*_, law) in fits.items()}
@@ -88,9 +76,6 @@ def act(options: RecommendOptions) -> int:
     if best.refusal and not options.force:
         tell("no recommendation; add the runs that the notes name. --force prints the weights")
         return 1
-    if options.frontier:
-        curve = frontier(laws, options.n, draws=500).rename(columns={"loss": options.loss_column})
-        write_table(options.frontier, "--frontier", curve)
     law = next(iter(laws.values()))
     if options.json:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
@@ -98,12 +83,12 @@ def act(options: RecommendOptions) -> int:
         about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
         print_json({"n": best.n} | by_column | about | {"outliers": strange})
         return 0
-    method = law.method_in_words(law.resampling)
-    shown = best.table.reset_index().rename(columns={"loss": options.loss_column})
+    method, measure = law.method_in_words(law.resampling), options.names()["loss"]
+    shown = best.table.reset_index().rename(columns={"loss": measure})
     show(shown.to_string(index=False, float_format=lambda x: f"{x:.4f}"))
     print(
         f"p_low, p_high: {LEVEL:.0%} interval of the weights\n"
-        f"low, high: {LEVEL:.0%} interval of the law's {options.loss_column}, not of a single run\n"
+        f"low, high: {LEVEL:.0%} interval of the law's {measure}, not of a single run\n"
         f"both intervals: {method}\n"
         "regret: how much worse than the pair alone at this size"
     )
