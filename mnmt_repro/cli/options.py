@@ -51,7 +51,7 @@ PURPOSES = {
     ),
     "retrain": (
         "train stored runs again and compare their test losses with the stored ones; without a "
-        "run, list the quickest"
+        "run, list those that can be, the quickest first"
     ),
 }
 """What each command does, in the order of the help; `mnmt_repro.cli.NAME` declares it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,11 @@ from mnmt_repro.cli.sweep_options import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.results.repeats import BEGINNING, END
-from mnmt_repro.typed_config import Natural, required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.results.repeats import Comparison
     from mnmt_repro.runs.spec import RunSpec
-
-QUICKEST = 10  # runs that are listed
-SHORT = 600  # seconds that a run took which `--random` may draw
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +26,6 @@ class RetrainOptions(PoolOptions):
 
     runs_named: tuple[str, ...] = required(
         "ids of stored runs", flags=("runs_named",), nargs="*", metavar="RUN"
-    )
-    random: Natural = setting(
-        f"draw N runs that took at most {SHORT // 60} minutes", 0, metavar="N"
     )
     runs: Path = setting(
         "folder of checkpoints; a run that is finished there is scored only", Path("runs/again")
@@ -45,7 +38,7 @@ class RetrainOptions(PoolOptions):
 EXAMPLES = (
     "mnmt-repro retrain",
     "mnmt-repro retrain 1076f5ed6d0a 3149d387fba9",
-    "mnmt-repro retrain --random 2",
+    "mnmt-repro retrain $(mnmt-repro retrain | head -n 100 | shuf -n 2 | cut -d' ' -f1)",
     "mnmt-repro retrain e385d87f89f9 --keep",
 )
 MORE = (
@@ -64,8 +57,6 @@ def act(options: RetrainOptions) -> int:
     from mnmt_repro.results.schema import TIERS
     from mnmt_repro.runs.sweep import keep_repeat, process_pool, sweep
 
-    if options.random and options.runs_named:
-        raise InputError("--random draws runs: name none")
     catalogue = cohorts_module("catalogue")
     stored, points = {}, {}
     for content in results.load_runs(options.results):
@@ -74,13 +65,9 @@ def act(options: RetrainOptions) -> int:
         points[run_id] = {point["step"] for point in content["curve"]}
     known = {spec.run_id: spec for spec in catalogue.runs_of(*TIERS) if spec.run_id in stored}
     named = options.runs_named
-    if options.random:
-        short = [run_id for run_id, took in _seconds(known, stored).items() if took <= SHORT]
-        if not short:
-            raise InputError("--random: no stored run that took so little can be trained here")
-        named = tuple(random.sample(short, min(options.random, len(short))))
     if not named:
-        _list(known, _seconds(known, stored))
+        for run_id, took in _seconds(known, stored).items():
+            print(f"{run_id}  {took / 60:5.1f} min  {known[run_id].label}")
         return 0
     if unknown := [name for name in named if name not in stored]:
         raise InputError(
@@ -153,9 +140,3 @@ def _seconds(
         for run_id, spec in known.items()
     }
     return dict(sorted(seconds.items(), key=lambda item: item[1]))
-
-
-def _list(known: Mapping[str, RunSpec], seconds: Mapping[str, float]) -> None:
-    for run_id in list(seconds)[:QUICKEST]:
-        print(f"{run_id}  {seconds[run_id] / 60:5.1f} min  {known[run_id].label}")
-    tell(f"{len(seconds)} stored runs can be trained again here; the quickest are listed")
