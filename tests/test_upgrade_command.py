@@ -171,11 +171,10 @@ def test_upgrade_and_train_on_from_end_to_end(here: Path, capsys, monkeypatch) -
 def test_without_noise_the_wide_model_scores_as_the_old_one(here: Path, capsys) -> None:
     command = ["upgrade", "--from", "old", "--checkpoint", "best", "--optimiser", "reset"]
     command += ["--noise", "0"]
-    assert main([*command, "--wider", "2", "-o", "double", "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert (facts["folder"], facts["overlap"], facts["fisher"]) == ("double", [], [])
-    assert [facts[which]["feed_forward"] for which in ("old", "new")] == [32, 64]
-    assert facts["normalisation"] == {"kind": "frobenius", "why": "as published"}
+    assert main([*command, "--wider", "2", "-o", "double"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("double: old, upgraded\n") and "dropped" not in shown
+    assert "normalisation:     frobenius: as published" in shown
     # Of part multiples the published normalisation would not be true.
     assert main([*command, "--wider", "2.5", "-o", "more"]) == 0
     shown = capsys.readouterr().out
@@ -271,9 +270,7 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
     low, high = (torch.cat([f.flatten() for f in fisher.values()]).quantile(q) for q in (0.5, 0.9))
     capsys.readouterr()
     thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
-    command = [
-        *UPGRADE, "--wider", "2", "--gamma", "0.5,2", "--json",
-    ]  # fmt: skip
+    command = [*UPGRADE, "--wider", "2", "--gamma", "0.5,2"]
     assert main([*command, "--fisher-threshold", thresholds]) == 0
     start = load_upgraded("start/start.safetensors")
     assert start.gammas == (2.0, 0.5, 0.25, Ramp(start=0.0, end=0.1, steps=6))
@@ -283,10 +280,13 @@ def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> 
         above = (fisher[name] > float(f"{low:.9g}")).int() + (fisher[name] > float(f"{high:.9g}"))
         assert torch.equal(group.expand(old.shape).int(), torch.where(old, 1 + above, 0)), name
         counted = [n + int((old & (above > k)).sum()) for k, n in enumerate(counted)]
-    facts = json.loads(capsys.readouterr().out)
-    assert [each["pair"] for each in facts["losses"]] == ["eng-deu"]
-    shown = [each["entries_above"] for each in facts["fisher"]]
-    assert shown == counted and 0 < counted[1] < counted[0] < facts["entries"]["old"]
+    shown = capsys.readouterr().out
+    assert re.findall(r"^(\S+): .* nats a token$", shown, re.M) == ["eng-deu"]
+    old_entries, *above = (
+        int(number.replace(",", ""))
+        for number in re.findall(r"^  (?:old parameters|above \S+): +([\d,]+)$", shown, re.M)
+    )
+    assert above == counted and 0 < counted[1] < counted[0] < old_entries
     run = about("start")["upgrade"]["fisher"]
     assert run["sentences"] == FISHER_SENTENCES and list(run["text"]) == ["eng-deu"]
     assert about("start")["identity"] != about("plain")["identity"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from mnmt_repro.cli.options import comma_list, print_json
+from mnmt_repro.cli.options import comma_list
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import (
     UpgradeOptions,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from mnmt_repro.upgrading.vocabulary import PieceMap
 
 
-UNITS = "", "_per_character"
-"""Endings of the names of losses: a token, a character."""
+UNITS = "token", "character"
+"""What losses are printed for."""
 AT_HAND = 200
 """Sentences of each direction on which the loss is printed where none are named."""
 
@@ -149,36 +149,14 @@ def act(options: UpgradeOptions) -> int:
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
-    rows, both = {}, {"before": before, "after": after}
+    rows = {}
     if pieces is not None and made.config.keep == "all":  # so that the others are old rows
         tables = made.model.state_dict().items()
         rows = {name: check_new_rows(table, pieces) for name, table in tables if name in TABLES}
     note(*no_text, *_notes(about, made, rows))
-    report = made.report
-    scaled_back = {"kind": made.config.width.normalisation, "why": report.normalisation}
-    answer = {
-        "folder": str(options.out),
-        **report.facts(),
-        "normalisation": scaled_back if report.normalisation else None,
-        "fisher": [
-            {
-                "threshold": threshold,
-                "entries_above": sum(int((group > place).sum()) for group in made.groups.values()),
-            }
-            for place, (threshold, _) in enumerate(thresholds, start=1)
-        ],
-        "overlap": [] if report.overlap is None else report.overlap.rows(),
-        "rows": rows,
-        "losses": [
-            dict[str, Any](pair=pair)
-            | {w + u: each[pair].get(u) for u in UNITS for w, each in both.items()}
-            for pair in texts
-        ],
-    }
-    if options.json:
-        print_json(answer)
-        return 0
-    print("\n".join([f"{options.out}: {options.source}, upgraded", *_lines(answer, options)]))
+    print(f"{options.out}: {options.source}, upgraded")
+    _print_facts(made, thresholds, rows)
+    _print_losses(before, after)
     own = " --data PAIR=FILE" * (about["corpus"] == "own")
     print(f"next: mnmt-repro train --continue-from {shlex.quote(str(options.out))}{own}")
     return 0
@@ -300,34 +278,46 @@ def _notes(
             )
 
 
-def _lines(answer: Mapping[str, Any], options: UpgradeOptions) -> Iterator[str]:
-    """The answer of `--json` for people."""
-    old, new = answer["old"], answer["new"]
+def _print_facts(
+    made: Upgraded,
+    thresholds: Sequence[tuple[float, Gamma]],
+    rows: Mapping[str, Mapping[str, int]],
+) -> None:
+    """Sizes before and after, entries of each group, pieces, and new rows of the tables."""
+    facts, report = made.report.facts(), made.report
+    old, new = facts["old"], facts["new"]
     lines = {name.replace("_", " "): f"{old[name]:,} -> {new[name]:,}" for name in old}
-    lines |= {f"{name} parameters": f"{count:,}" for name, count in answer["entries"].items()}
-    for name, count in answer.get("pieces", {}).items():
-        if name != "share_kept":  # which is in the table below
-            lines[f"pieces {name}"] = f"{count:,}"
-    if scaled_back := answer["normalisation"]:
-        lines["normalisation"] = f"{scaled_back['kind']}: {scaled_back['why']}"
-    for name, check in answer["rows"].items():
+    lines |= {f"{name} parameters": f"{count:,}" for name, count in facts["entries"].items()}
+    pieces = facts.get("pieces", {})
+    lines |= {f"pieces {name}": f"{pieces[name]:,}" for name in pieces if name != "share_kept"}
+    if report.normalisation:
+        lines["normalisation"] = f"{made.config.width.normalisation}: {report.normalisation}"
+    for name, check in rows.items():
         if check["new"]:
             lines[f"rows of {name.partition('.')[0]}"] = (
                 f"{check['new']:,} new; copies of <unk>: {check['unknown']:,}, equal to another: "
                 f"{check['equal']:,}, out of scale: {check['far']:,}"
             )
-    for row in answer["fisher"]:
-        lines[f"above {row['threshold']:g}"] = f"{row['entries_above']:,}"
-    yield from (f"  {name + ':':<19}{value}" for name, value in lines.items())
-    if answer["overlap"]:
+    for place, (threshold, _) in enumerate(thresholds, start=1):
+        above = sum(int((group > place).sum()) for group in made.groups.values())
+        lines[f"above {threshold:g}"] = f"{above:,}"
+    for name, text in lines.items():
+        print(f"  {name + ':':<19}{text}")
+    if report.overlap is not None:
         shares = {"share": "{:.1%}".format}
-        yield pd.DataFrame(answer["overlap"]).to_string(index=False, na_rep="", formatters=shares)
-    for row in answer["losses"]:
-        shown = {name: "no tag" if loss is None else f"{loss:.4f}" for name, loss in row.items()
-                 if name != "pair"}  # fmt: skip
-        yield "{pair}: {before} -> {after} nats a token".format(pair=row["pair"], **shown)
-        # With other pieces only these can be compared.
-        yield "  {before_per_character} -> {after_per_character} nats a character".format(**shown)
+        table = pd.DataFrame(report.overlap.rows())
+        print(table.to_string(index=False, na_rep="", formatters=shares))
+
+
+def _print_losses(
+    before: Mapping[str, Mapping[str, float]], after: Mapping[str, Mapping[str, float]]
+) -> None:
+    """Nats a token, and a character: with other pieces only these can be compared."""
+    for pair in after:
+        for unit, start in zip(UNITS, (f"{pair}:", " "), strict=True):
+            both = (losses[pair].get(unit) for losses in (before, after))
+            was, now = ("no tag" if loss is None else f"{loss:.4f}" for loss in both)
+            print(f"{start} {was} -> {now} nats a {unit}")
 
 
 def _read_old(options: UpgradeOptions) -> _Old:

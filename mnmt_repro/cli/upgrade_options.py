@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mnmt_repro.cli.options import JsonOption, by_place, comma_list, number
+from mnmt_repro.cli.options import by_place, comma_list, number
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Count, Natural, Seed, required, setting
 from mnmt_repro.upgrading.config import (
@@ -26,7 +26,7 @@ PLACES = get_args(Place)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpgradeOptions(JsonOption):
+class UpgradeOptions:
     """The options of `upgrade`; those of how it is made are fields of `UpgradeConfig`."""
 
     source: Path = required(
