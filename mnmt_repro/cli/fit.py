@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from mnmt_repro.cli.losses_table import TableOptions, read_losses
-from mnmt_repro.cli.options import JsonOption, check_absent, print_json, write_output
+from mnmt_repro.cli.options import JsonOption, print_json, write_output
 from mnmt_repro.errors import InputError, note, show
 from mnmt_repro.typed_config import setting
 
@@ -359,7 +359,8 @@ def act(options: FitOptions) -> int:
         raise InputError("--loss and --log belong to --law additive; add it")
     if additive and options.errors == "relative":
         raise InputError("--errors: --law additive has --log for errors that grow with the loss")
-    check_absent(options.report, "--report")
+    if options.report and options.report.exists():
+        raise InputError(f"--report {options.report}: is there already; name another file")
     outcomes, notes = fit_file(options)
     if options.json:
         print_json([content(each, options.interval) | {"notes": notes} for each in outcomes])

@@ -364,12 +364,6 @@ def refuse(bad: pd.Series, frame: pd.DataFrame, column: str, path: Path, why: st
         raise InputError(f"{path} line {line}, column {column}: {why}: {shown}")
 
 
-def check_absent(path: Path | None, flag: str) -> None:
-    """Refuse a file to write that is there already."""
-    if path and path.exists():
-        raise InputError(f"{flag} {path}: is there already; name another file")
-
-
 def check_folder(path: Path, flag: str) -> None:
     """Refuse a folder that cannot be made or written into, before anything is trained."""
     there = next(each for each in (path, *path.absolute().parents) if each.exists())

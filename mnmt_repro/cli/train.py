@@ -48,19 +48,7 @@ def act(options: TrainOptions) -> int:
             from mnmt_repro.training.distributed import process_group
 
             options = replace(options, device=held.enter_context(process_group(options.device)))
-        return _train(_compilable(options), held)
-
-
-def _compilable(options: TrainOptions) -> TrainOptions:
-    """Options without `--compile` where nothing can be compiled; a note on stderr says so."""
-    if not options.training.compile:
-        return options
-    from mnmt_repro.training.compiled import can_compile
-
-    if can_compile(options.device):
-        return options
-    note("--compile needs a C++ compiler, and there is none: training is not compiled")
-    return replace(options, training=replace(options.training, compile=False))
+        return _train(options, held)
 
 
 def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, ...]]:
@@ -68,13 +56,16 @@ def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, 
 
     A compiled run is in bfloat16 where the processor has it and no precision was asked for: losses
     differ by less than between seeds (`data/benchmarks/precision.json`). Options may settle
-    the path; the table is of one process with one thread.
+    the path; the table is of one process with one thread. Nothing is compiled without a compiler.
     """
     from mnmt_repro.runs.trained import RUN, read_about
     from mnmt_repro.training.compiled import can_compile, has_bfloat16
 
+    if spec.training.compile and not can_compile(options.device):
+        note("--compile needs a C++ compiler, and there is none: training is not compiled")
+        spec = replace(spec, training=replace(spec.training, compile=False))
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1 and options.threads == 1
-    settled = options.exact or options.config is not None or options.training.compile
+    settled = options.exact or options.config is not None or spec.training.compile
     other = options.device != "cpu" or options.shard or options.recompute
     if settled or other or not alone:
         return spec, ()
