@@ -68,9 +68,10 @@ def act(options: CompareOptions) -> int:
     rows = []
     # Where the baseline does not say what it was trained on, the other model may.
     for name, text in read_test_sets(model if baseline.any_pair else baseline, options):
-        rows.append(_losses(baseline, model, name, text, options.draws))
+        about = {"pair": text.pair, "test_set": name, "sentences": len(text)}
+        rows.append(about | _losses(baseline, model, name, text, options.draws))
         if options.decode:
-            rows.append(_metric(baseline, model, name, text, options))
+            rows.append(about | _metric(baseline, model, text, options))
     rows += list(_over_directions(rows, options.test or ["indomain"]))
     if options.json:
         print_json(rows)
@@ -116,19 +117,17 @@ def _of_both(baseline: Trained, model: Trained, options: CompareOptions) -> tupl
     return old, new
 
 
-def _row(
-    result: Difference | PairedBootstrap,
-    about: tuple[str, str, int, str],
+def _compared(
+    measure: str,
     baseline: float,
     model: float,
+    result: Difference | PairedBootstrap,
+    test: str = "bootstrap",
 ) -> dict[str, Any]:
-    """A line of the answer; `about` has pair or pairs, test set, sentences and measure."""
-    row: dict[str, Any] = dict(
-        zip(("pair", "test_set", "sentences", "measure"), about, strict=True)
-    )
-    row |= {"baseline": baseline, "model": model}
+    """What a line of the answer says of a measure."""
+    row: dict[str, Any] = {"measure": measure, "baseline": baseline, "model": model}
     row |= {name: getattr(result, name, None) for name in ("difference", "low", "high", "p_value")}
-    return row | {"test": "t-test" if about[0].startswith("all ") else "bootstrap"}
+    return row | {"test": test}
 
 
 def _losses(
@@ -148,13 +147,12 @@ def _losses(
     same = baseline.vocabulary.hash == model.vocabulary.hash
     units = (tokens if same else text.characters).astype(np.float64)
     result = bootstrap_gaps(nats[1] - nats[0], units, draws=draws)
-    about = text.pair, name, len(text), f"nats per {'token' if same else 'character'}"
     before, after = (float(each.sum() / units.sum()) for each in nats)
-    return _row(result, about, before, after)
+    return _compared(f"nats per {'token' if same else 'character'}", before, after, result)
 
 
 def _metric(
-    baseline: Trained, model: Trained, name: str, text: Bitext, options: CompareOptions
+    baseline: Trained, model: Trained, text: Bitext, options: CompareOptions
 ) -> dict[str, Any]:
     from mnmt_repro.evaluation.significance import paired_bootstrap
 
@@ -169,8 +167,7 @@ def _metric(
         metric=options.metric,
         samples=options.draws,
     )
-    about = text.pair, name, len(text), options.metric
-    return _row(result, about, result.baseline, result.score)
+    return _compared(options.metric, result.baseline, result.score, result)
 
 
 def _over_directions(
@@ -192,6 +189,7 @@ def _over_directions(
             continue  # nothing to test against
         if len(mine) < FEW:
             note(f"{measure}: a t-test over {len(mine)} directions can hardly find a difference")
-        about = f"all {len(mine)}", name, sum(row["sentences"] for row in mine), measure
-        result = paired_t_test(after, before)
-        yield _row(result, about, float(np.mean(before)), float(np.mean(after)))
+        sentences = sum(row["sentences"] for row in mine)
+        about = {"pair": f"all {len(mine)}", "test_set": name, "sentences": sentences}
+        old, new = (float(np.mean(each)) for each in (before, after))
+        yield about | _compared(measure, old, new, paired_t_test(after, before), "t-test")

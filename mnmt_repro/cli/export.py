@@ -92,16 +92,15 @@ def _write_quantized(trained: Trained, options: ExportOptions) -> None:
     parent.mkdir(parents=True, exist_ok=True)
     about = trained.model, trained.vocabulary, trained.tags, trained.pairs
     with TemporaryDirectory(prefix=f".{options.out.name}.", dir=parent) as temporary:
-        folders = {None: Path(temporary, "whole"), options.quantize: Path(temporary, "quantized")}
-        for bits, folder in folders.items():
-            write_ct2(folder, *about, quantize=bits)
-        both = [Ct2.open(folder) for folder in folders.values()]
+        whole, quantized = Path(temporary, "whole"), Path(temporary, "quantized")
+        write_ct2(whole, *about)
+        write_ct2(quantized, *about, quantize=options.quantize)
+        both = Ct2.open(whole), Ct2.open(quantized)
         for name, text in sets:
             losses = [each.cross_entropy(text) for each in both]
-            language, chrf = text.pair.partition("-")[2], []
-            for each in both:
-                translations = each.translate(text.source, text.pair)
-                chrf.append(float(scores(translations, text.target, language)["chrf"]))
+            translations = (each.translate(text.source, text.pair) for each in both)
+            language = text.pair.partition("-")[2]
+            chrf = [float(scores(t, text.target, language)["chrf"]) for t in translations]
             line = (
                 f"{text.pair}, {name}: loss {losses[0]:.4f} -> {losses[1]:.4f} nats a token, "
                 f"chrF {chrf[0]:.2f} -> {chrf[1]:.2f}"
@@ -112,4 +111,4 @@ def _write_quantized(trained: Trained, options: ExportOptions) -> None:
                     f"{options.most_lost:g}; allow it, or store more bits"
                 )
             print(line)
-        folders[options.quantize].rename(options.out)
+        quantized.rename(options.out)
