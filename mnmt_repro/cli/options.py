@@ -111,7 +111,6 @@ def add_command(
     examples: Sequence[str],
     act: Callable[[Any], int],
     more: str = "",
-    options: type | None = None,
     read: Callable[[argparse.Namespace], Any] | None = None,
     usual: Callable[[argparse.Namespace], Mapping[str, Any]] | None = None,
 ) -> argparse.ArgumentParser:
@@ -124,10 +123,8 @@ def add_command(
     examples, more
         End its `--help`.
     act
-        Is called with what was parsed, or with the dataclass of its options.
-    options
-        Dataclass whose fields are the command's options, see `add_fields`; None: the one that `act`
-        takes, if it takes one.
+        Is called with the dataclass of its options, whose fields are declared (see `add_fields`),
+        or where it takes none with what was parsed.
     read
         Makes that dataclass of what was parsed; None: `read_fields`.
     usual
@@ -143,7 +140,7 @@ def add_command(
         formatter_class=HelpFormatter,
     )
     parser.usual = usual
-    kind = cast(type, options or get_type_hints(act).get("options"))
+    kind = cast(type, get_type_hints(act)["options"])
     parser.set_defaults(act=act, parser=parser)
     if dataclasses.is_dataclass(kind):
         add_fields(parser, kind)

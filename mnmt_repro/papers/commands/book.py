@@ -51,7 +51,6 @@ def add(commands: Any) -> None:
             "mnmt-repro book --only paper-a/scaling-laws -p public=pile",
         ],
         act=act,
-        options=BookOptions,
     )
 
 

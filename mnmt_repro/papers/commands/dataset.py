@@ -90,7 +90,6 @@ def add(commands: Any) -> None:
         "Croissant file",
         examples=["mnmt-repro dataset --out losses"],
         act=act,
-        options=DatasetOptions,
     )
 
 

@@ -25,7 +25,6 @@ def add(parts: Any) -> None:
         "download the public losses that data/external was selected from, by commit and SHA-256",
         examples=["mnmt-repro data originals --out originals"],
         act=act,
-        options=OriginalsOptions,
     )
 
 

@@ -53,7 +53,6 @@ def add(commands: Any) -> None:
             "mnmt-repro report --codecheck > codecheck.yml",
         ],
         act=act,
-        options=ReportOptions,
     )
 
 

@@ -63,7 +63,6 @@ def add(commands: Any) -> None:
         "verdicts; the exit status is 1 if one differs",
         examples=["mnmt-repro verify", "mnmt-repro verify --only A3"],
         act=act,
-        options=VerifyOptions,
     )
 
 
