@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from mnmt_repro.cli.options import (
     refuse,
     write_table,
 )
-from mnmt_repro.corpora.textfile import read_packed
 from mnmt_repro.errors import InputError, note, printable
 from mnmt_repro.typed_config import required, setting
 
@@ -258,10 +256,7 @@ def check_new(path: Path, trained: Trained, wanted: Iterable[tuple[str, str]]) -
 def _own_table(path: Path) -> pd.DataFrame:
     if not path.exists():
         return pd.DataFrame(columns=list(_COLUMNS))
-    try:
-        table = pd.read_csv(io.BytesIO(read_packed(path)), dtype=str, keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"--add-to {path}: cannot be read: {error}") from error
+    table = read_table(path, {})
     if tuple(table.columns) != _COLUMNS:
         raise InputError(
             f"--add-to {path}: has the columns {', '.join(table.columns)}, not "
