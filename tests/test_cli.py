@@ -290,8 +290,6 @@ def test_mistakes_in_training_options_are_told(capsys) -> None:
         ("--corpus webtech --pairs eng-xho", "there are deu-eng"),
         ("--corpus outofdomain", "not to train on"),
         ("--weights 1", "--weights 1: give one weight to each of src-aaa, src-bbb"),
-        ("--weights 1,0,0", "--weights 1,0,0: give one weight to each of src-aaa, src-bbb"),
-        ("--weights src-aaa=1", "--weights src-aaa=1: give one weight to each of src-aaa, src-bbb"),
         ("--weights src-aaa=0.5,src-zzz=0.5", "give one weight to each of src-aaa, src-bbb"),
         ("--weights src-aaa=0.5,0.5", "--weights 0.5: write PAIR=NUMBER"),
         ("--weights 1,", "--weights 1,: part 2 is empty"),

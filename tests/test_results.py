@@ -193,13 +193,6 @@ def test_a_broken_field_is_named_on_reading_and_writing(
         assert not list(path.parent.iterdir())
 
 
-def test_a_file_under_another_name_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, content())
-    path.rename(path.with_name("other.json"))
-    with pytest.raises(InputError, match=r"other\.json: holds webtech/run-a\.json"):
-        results.load_runs(tmp_path)
-
-
 def test_a_changed_config_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, content())
     changed = json.loads(path.read_text("utf-8"))
@@ -287,7 +280,7 @@ def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:
     (cached / "webtech" / "run-a.json").unlink()
     assert set(results.load(root=cached)["run_id"]) == {"run-b", "run-c"}
     (cached / "webtech" / "run-b.json").rename(cached / "webtech" / "run-d.json")
-    with pytest.raises(InputError, match="holds webtech/run-b"):
+    with pytest.raises(InputError, match=r"run-d\.json: holds webtech/run-b\.json"):
         results.load(root=cached)
 
 
