@@ -78,13 +78,10 @@ class UpgradedFolder:
         pieces = self.vocabulary
         known = pieces.conlang.config if isinstance(pieces, SyllableVocabulary) else None
         if text.conlang != known:
-            if known is None:
-                wrong = "--corpus conlang: the upgraded model's vocabulary is one of real text"
-            elif text.conlang is None:
-                wrong = "the upgraded model's pieces are a conlang's syllables; train it on that"
-            else:
-                wrong = "--concepts, --languages, --similarity: trained on another conlang"
-            raise InputError(wrong)
+            raise InputError(
+                "the upgraded model was trained on other text: give --data or --corpus for a model "
+                "of real text, and the same --concepts, --languages and --similarity for a conlang"
+            )
         for pair in mixture.pairs:
             try:
                 tag_ids(pieces, pair, tags)
