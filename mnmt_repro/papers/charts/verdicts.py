@@ -98,14 +98,18 @@ def effect_of(row: pd.Series) -> str:
 
 
 def reason(row: Mapping[str, Any] | pd.Series) -> str:
-    """Why a claim has no effect: the first sentence of what is stored.
+    """Why a claim has no effect: the first sentence of `why`."""
+    return why(row).partition(". ")[0] or "no rows yet"
 
-    >>> reason({"why": "needs more text: German→English: 3 of 8 weights have 8 sizes (46 cells)"})
+
+def why(row: Mapping[str, Any] | pd.Series) -> str:
+    """What is stored about a missing effect or verdict, in words of pages.
+
+    >>> why({"why": "needs more text: German→English: 3 of 8 weights have 8 sizes (46 cells)"})
     'too little text of German→English (only 3 of 8 weights have it at 8 sizes)'
     """
-    why = row["why"].partition(". ")[0] or "no rows yet"
     few = r"needs more text: (.+): (.+ weights) have (\d+ sizes) \(.*\)"
-    return re.sub(few, r"too little text of \1 (only \2 have it at \3)", why)
+    return re.sub(few, r"too little text of \1 (only \2 have it at \3)", str(row["why"]))
 
 
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
