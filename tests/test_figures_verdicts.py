@@ -67,6 +67,11 @@ def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
     assert "Earlier runs, not judged" in also and also.endswith("−20 % (−30 to −10 %).")
 
 
+def test_a_badge_says_that_an_interval_ends_near_its_limit(tmp_path: Path) -> None:
+    found = made_verdict(CLAIMS["A11"], headline=(4.0, 3.01, 5.0))  # the limit is 3
+    assert "A11 barely reproduced" in badge(stored_table(tmp_path, found), "A11").label
+
+
 def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> None:
     shown = claim_list(stored, list(CLAIMS.values()))
     for claim in ("A11", "A18", "B1", "B5", "B16"):

@@ -293,7 +293,8 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
 def _colour(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> alt.Color:
     if by in ("p", "n"):  # weights and sizes are ordered
         values = sorted(map(float, names))
-        places = values if by == "p" else [(k / len(values)) ** 2 for k in range(len(values))]
+        even = [np.sin(np.pi / 2 * k / len(values)) ** 2 for k in range(len(values))]
+        places = values if by == "p" else even
         scale = alt.Scale(domain=values, range=weight_colours(places))
         return alt.Color(f"{by}:O", scale=scale, legend=None)
     known = [*CATEGORIES[: len(names)], *(INK for _ in in_ink)]

@@ -18,7 +18,7 @@ from mnmt_repro.papers.charts.badge import STYLE
 from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally, why
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -53,7 +53,7 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         of = math.log if is_ratio(row["measure"], claim.id) else float
         half = (of(row["high"]) - of(row["low"])) / 2
         ends = [_beyond(row[end], claim, of) / half for end in ("value", "low", "high")]
-        group = f"Paper {claim.paper}, {row['kind']}"
+        group = f"Claims of Paper {claim.paper}, measured on {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
         page = f"{claim.page}.html"
@@ -158,7 +158,7 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
         return f"Not re-made: {exhibit.reason}"
     for row in (headline(stored, name) for name in exhibit.claims[:1]):
         if not math.isfinite(row["value"]):
-            return f"Not judged yet: {(row['why'] or 'no rows yet').rstrip('.')}."
+            return f"Not judged yet: {(why(row) or 'no rows yet').rstrip('.')}."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 
@@ -235,6 +235,26 @@ def times_larger(table: pd.DataFrame, quantity: str) -> str:
     return " and ".join(
         f"{float(f'{times:.2g}'):,.0f} ({paper})" for paper, times in ratios.items()
     )
+
+
+def judged_scale(table: pd.DataFrame, rows: pd.DataFrame) -> tuple[int, str]:
+    """Most parameters behind most verdicts on Paper A, and how many times as many the paper has.
+
+    Parameters
+    ----------
+    table, rows
+        From `scales`, and what it read.
+
+    >>> table = pd.DataFrame({"paper": ["A"], "whose": ["the paper"], "high": [1.02e9]})
+    >>> table["quantity"] = "parameters without embeddings"
+    >>> rows = pd.DataFrame({"cohort": ["conlang-steady"], "n_non_embedding": [37_216]})
+    >>> judged_scale(table, rows)
+    (37216, '27,000')
+    """
+    most = int(rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"].max())
+    of_paper = table.query("paper == 'A' and whose == 'the paper'").set_index("quantity")["high"]
+    times = of_paper["parameters without embeddings"] / most
+    return most, f"{float(f'{times:.2g}'):,.0f}"
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:

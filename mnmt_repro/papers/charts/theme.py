@@ -61,18 +61,20 @@ altair.data_transformers.enable("default", max_rows=_MAX_ROWS, consolidate_datas
 def weight_colours(weights: Iterable[float]) -> list[str]:
     """Give each weight p in [0, 1] its colour, the same in every figure: dark to light.
 
-    The place in the palette is the square root of p, since small weights lie close together.
+    The place in the palette is the arcsine of the square root of p. It spreads the weights near 0
+    and those near 1.
 
     Examples
     --------
-    >>> weight_colours([0, 0.0625, 1])
-    ['#440154', '#414487', '#25935a']
+    >>> weight_colours([0, 0.5, 1])
+    ['#440154', '#31688e', '#25935a']
     """
     known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _DARK_TO_LIGHT])
     places = np.linspace(0, 1, len(known))
     colours = []
     for weight in weights:
-        mixed = [np.interp(np.sqrt(weight), places, channel) for channel in known.T]
+        at = np.arcsin(np.sqrt(weight)) / (np.pi / 2)
+        mixed = [np.interp(at, places, channel) for channel in known.T]
         colours.append("#" + "".join(f"{round(float(value)):02x}" for value in mixed))
     return colours
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +15,13 @@ from mnmt_repro.papers.charts.measures import measured, named, written
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.claims.report import STORED, headlines
-from mnmt_repro.papers.claims.schema import UNDECIDED, Claim, load_claims
+from mnmt_repro.papers.claims.schema import (
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDED,
+    Claim,
+    load_claims,
+)
 from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"  # from a page of results
@@ -53,12 +62,31 @@ def shown_verdict(row: pd.Series) -> str:
 
 
 def said(row: pd.Series) -> str:
-    """The verdict of a stored row, and whether its limit came after the rows.
+    """The verdict of a stored row, whether it is near its limit, and whether this limit came late.
 
     >>> said(pd.Series({"verdict": "reproduced", "value": 4.0, "post_hoc": "yes"}))
     'reproduced, post hoc'
     """
-    return shown_verdict(row) + ", post hoc" * (row["post_hoc"] == "yes")
+    late = ", post hoc" * (row["post_hoc"] == "yes")
+    return "barely " * _barely(row) + shown_verdict(row) + late
+
+
+NEAR = 0.1
+"""An end of an interval that is nearer to the limit, in halves of the interval, is barely clear."""
+
+
+def _barely(row: pd.Series) -> bool:
+    """Whether a decided claim would be undecided with an interval that is a little wider.
+
+    >>> row = {"verdict": "reproduced", "low": 0.01, "high": 1.19, "resolution": 0.59}
+    >>> _barely(pd.Series(row | {"limit": "0"})), _barely(pd.Series(row | {"limit": "-0.2 to 2"}))
+    (True, False)
+    """
+    if row["verdict"] not in (REPRODUCED, NOT_REPRODUCED) or not row.get("resolution", 0) > 0:
+        return False
+    limits = [float(end) for end in str(row["limit"]).split(" to ")]
+    apart = [abs(row[end] - limit) for end in ("low", "high") for limit in limits]
+    return bool(min(apart) < NEAR * row["resolution"])
 
 
 def effect_of(row: pd.Series) -> str:
@@ -69,9 +97,19 @@ def effect_of(row: pd.Series) -> str:
     return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
 
 
-def reason(row: pd.Series) -> str:
-    """Why a claim has no effect: the first sentence of what is stored."""
-    return row["why"].partition(". ")[0] or "no rows yet"
+def reason(row: Mapping[str, Any] | pd.Series) -> str:
+    """Why a claim has no effect: the first sentence of `why`."""
+    return why(row).partition(". ")[0] or "no rows yet"
+
+
+def why(row: Mapping[str, Any] | pd.Series) -> str:
+    """What is stored about a missing effect or verdict, in words of pages.
+
+    >>> why({"why": "needs more text: German→English: 3 of 8 weights have 8 sizes (46 cells)"})
+    'too little text of German→English (only 3 of 8 weights have it at 8 sizes)'
+    """
+    few = r"needs more text: (.+): (.+ weights) have (\d+ sizes) \(.*\)"
+    return re.sub(few, r"too little text of \1 (only \2 have it at \3)", str(row["why"]))
 
 
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:
@@ -154,10 +192,11 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
     """What would raise a verdict on Paper A of which it is not known whether it is robust."""
     claim = row["claim"]
     half = stored[(stored["claim"] == claim) & (stored["role"] == "half") & stored["seeds"].notna()]
+    matched = "text-matched runs, in which a pair reads the same text at every weight"
     if claims_by_id()[claim].headline.tier == "mini":
         return "runs that end with a decay and have more seeds; these stopped early"
     if len(half):
         value = written(row["measure"], half["value"].iloc[0], claim)
         seeds = counted(int(half["seeds"].iloc[0]), "seed")
-        return f"runs with matched text; with half of the text ({seeds}) the effect is {value}"
-    return "the same runs with matched text"
+        return f"{matched}; with half of the text ({seeds}) the effect is {value}"
+    return matched
