@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -63,7 +64,15 @@ def write_new(path: Path, content: bytes) -> bool:
 
 
 def probe(folder: Path) -> None:
-    """Write a file into a folder as `write_new` does, and remove it; `OSError` where that fails."""
+    """Write a file into a folder as `write_new` does, and remove it; `OSError` where that fails.
+
+    A process that was killed here leaves an empty file. Such files of more than a minute ago are
+    removed, too; younger ones may be of a process at work.
+    """
+    for left in (*folder.glob(".probe.????????"), *folder.glob("..probe.????????.????????")):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > 60:
+                left.unlink()
     path = folder / f".probe.{secrets.token_hex(4)}"
     write_new(path, b"")
     path.unlink()

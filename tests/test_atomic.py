@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import pytest
 
-from mnmt_repro.atomic import locked, write_bytes, write_new, write_with
+from mnmt_repro.atomic import locked, probe, write_bytes, write_new, write_with
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
@@ -77,3 +77,12 @@ def test_a_locked_file_loses_no_change(tmp_path: Path) -> None:
         list(threads.map(add, range(40)))
     assert sorted(map(int, path.read_text().split())) == list(range(40))
     assert [each.name for each in tmp_path.iterdir()] == ["table"]
+
+
+def test_a_probe_leaves_nothing_and_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    for name in ("..probe.0123abcd.4567cdef", ".probe.0123abcd", "my.probe.txt", ".probe.89abcdef"):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".probe.89abcdef").touch()  # of another process, at work now
+    probe(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"my.probe.txt", ".probe.89abcdef"}
