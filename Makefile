@@ -54,7 +54,7 @@ $(venv)/.base: pyproject.toml | $(bin)/python
 
 $(venv)/.full: pyproject.toml | $(bin)/python
 	@echo "Installing the base, train and test tiers and the extras into $(venv) (once; some minutes) ..."
-	@$(pip) --editable '.[train,test,ct2,submitit,dask,tensorboard]' $$(grep '^torch==' requirements.lock)
+	@$(pip) --editable '.[train,test,ct2,submitit,dask]' $$(grep '^torch==' requirements.lock)
 	@touch $@ $(venv)/.base
 
 $(venv)/.lab: pyproject.toml | $(venv)/.base

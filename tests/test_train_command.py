@@ -174,23 +174,6 @@ def test_a_run_under_way_is_left_alone(capsys) -> None:
     assert main([*OWN, "--out", "run"]) == 0
 
 
-def test_tensorboard_shows_what_the_log_holds(capsys) -> None:
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    assert main([*OWN, "--out", "run", "--tensorboard", "events"]) == 0
-    found = EventAccumulator("events").Reload()
-    shown = {name: found.Scalars(name) for name in found.Tags()["scalars"]}
-    assert shown.keys() == {"loss/training", "loss/eng-deu", "learning_rate"}
-    assert [each.step for each in shown["loss/training"]] == [1, 2, 3]
-    log = pd.read_json("run/log.jsonl", lines=True)
-    assert [each.value for each in shown["loss/eng-deu"]] == pytest.approx(log["cross_entropy"])
-
-
-def test_without_tensorboard_the_option_says_what_to_install(capsys, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    fails([*OWN, "--tensorboard", "events"], capsys, "pip install 'mnmt-repro[tensorboard]'")
-
-
 # --- stopping and going on ---------------------------------------------------------------------
 
 

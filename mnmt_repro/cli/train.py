@@ -172,11 +172,7 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
     store = options.results or folder.parent / "results"
     check_folder(folder, "--out")
     check_folder(store, "--results")
-    group, on_step = processes(), None
-    if options.tensorboard is not None and group.first:
-        from mnmt_repro.training.tensorboard import written_for_tensorboard
-
-        on_step = held.enter_context(written_for_tensorboard(options.tensorboard))
+    group = processes()
     _check_memory(spec, options, group.count)
     with group.first_in_turn():
         known = find_run(folder, spec)
@@ -207,7 +203,6 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
             shard=options.shard,
             label=folder.name,
             stop=None if group.count > 1 else held.enter_context(asked_to_stop()),
-            on_step=on_step,
         )
     except TrainingDiverged as error:
         if group.first:

@@ -135,9 +135,6 @@ class TrainOptions:
     shard: bool = setting(
         "under torchrun: split the model over the processes (FSDP2), with --optimiser adamw", False
     )
-    tensorboard: Path | None = setting(
-        "write each step's loss and rate for TensorBoard (extra tensorboard)", metavar="FOLDER"
-    )
     recompute: bool = setting(
         "compute layers again in the backward pass: less memory, a third more time, same result",
         False,

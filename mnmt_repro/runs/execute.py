@@ -52,8 +52,8 @@ def execute(
     device
         ``cpu``, ``cuda``, ``cuda:1``, ...
     **how
-        What decides no weight: `recompute`, `shard`, `progress_bar`, `checkpoint_seconds`, `label`,
-        `stop` and `on_step` of `training.loop.train`.
+        What decides no weight: `recompute`, `shard`, `progress_bar`, `checkpoint_seconds`, `label`
+        and `stop` of `training.loop.train`.
 
     Returns
     -------

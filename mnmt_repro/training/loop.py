@@ -50,17 +50,6 @@ class TrainingData:
     validation: Mapping[str, EncodedPair] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step that has been taken, as `train` shows it to `on_step`."""
-
-    step: int  # counted from 1 over the whole run
-    target_tokens: int  # trained on so far
-    loss: float  # nats a target token of its batch, weighted as the objective, before the update
-    learning_rate: float
-    validation: Mapping[str, float]  # loss of each pair after the update; empty at most steps
-
-
 def make_optimiser(model: Transformer, config: TrainingConfig) -> torch.optim.Optimizer:
     """Adafactor or AdamW over all parameters.
 
@@ -142,7 +131,6 @@ def train(
     prepare: Callable[[Transformer, torch.optim.Optimizer], None] | None = None,
     schedule_start: int | None = 0,
     stop: Callable[[], bool] | None = None,
-    on_step: Callable[[Step], None] | None = None,
 ) -> tuple[Transformer, Progress]:
     """Train a model, or go on where `folder` says that an earlier call stopped.
 
@@ -180,9 +168,6 @@ def train(
     stop
         Asked after every step; where it says so, the run is saved and left unfinished. Only for
         one process alone.
-    on_step
-        Called after every step, in the first process only. A run that goes on from a checkpoint
-        shows again the steps that came after it.
 
     Returns
     -------
@@ -270,7 +255,6 @@ def train(
             stopped = stop is not None and stop()
             if not group.joins:
                 continue
-            losses: dict[str, float] = {}
             if ended or (points and progress.target_tokens >= points[0]):
                 points = [t for t in points if t > progress.target_tokens]
                 progress.seconds = time.monotonic() - began
@@ -283,8 +267,6 @@ def train(
                         label,
                         f"{how_far(progress, config)}: training loss {loss:.3f}{shown}; {pace}",
                     )
-            if group.first and on_step is not None:
-                on_step(Step(progress.step, progress.target_tokens, loss, rate, losses))
             if group.of_first(ended or stopped or time.monotonic() - saved > checkpoint_seconds):
                 run.check_finite()
                 progress.seconds = time.monotonic() - began
