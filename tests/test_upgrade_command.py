@@ -340,12 +340,13 @@ def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
+        (["--wider", "0.5"], ["upgrade: argument --wider: must be from 1 to 1000, got 0.5"]),
         (["--wider", "1.01"], ["32.32 units of 32, which is no whole number"]),
         (["--deeper", "1,2,3"], ["--deeper 1,2,3: give one for both stacks"]),
         (["--deeper", ",1"], ["--deeper ,1: part 1 is empty"]),
         (["--at", "left"], ["--at left: must be one of bottom, middle, top, spread"]),
         (["--wider", "1.5", "--width-init", "interpolation"], ["whole multiple of the old 32"]),
-        (["--wider", "1e9"], ["the upgraded model would have", "make it less wide or deep"]),
+        (["--wider", "1e9"], ["argument --wider: must be from 1 to 1000"]),
         (["--gamma", "-0.5"], ["--gamma -0.5: must be at least 0, got -0.5"]),
         (["--gamma", "1,2,3"], ["write OLD or OLD,NEW"]),
         (["--gamma", "0:1"], ["say --steps, over which the factor rises"]),

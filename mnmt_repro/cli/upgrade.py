@@ -98,8 +98,6 @@ def act(options: UpgradeOptions) -> int:
     config, thresholds = upgrade_config(options), fisher_thresholds(options)
     check_free(options.out)
 
-    from tqdm import tqdm
-
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.model import TABLES
     from mnmt_repro.upgrading.recipe import upgrade
@@ -122,10 +120,7 @@ def act(options: UpgradeOptions) -> int:
         pieces = same.at_rows(old.imported.pieces.order)
     texts, read, no_text = _texts(options, old, needed=bool(thresholds))
     before = old.losses(texts)
-    layers = checkpoint.config.encoder_layers + checkpoint.config.decoder_layers
-    total = layers + config.deeper.encoder + config.deeper.decoder
-    with tqdm(total=total, unit="layer", desc="upgrade", disable=None, leave=False) as bar:
-        made = upgrade(checkpoint, config, pieces=pieces, progress=bar.update)
+    made = upgrade(checkpoint, config, pieces=pieces)
     description = {
         "from": about["identity"],
         "checkpoint": options.checkpoint,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -41,7 +41,6 @@ def assemble(
     old: ModelConfig,
     config: UpgradeConfig,
     pieces: PieceMap | None,
-    progress: Callable[[int], object] | None = None,
 ) -> dict[str, Origin]:
     """Put the old model's weights into a new model of the upgraded shape.
 
@@ -56,8 +55,6 @@ def assemble(
         as drawn.
     old
         Shape of the old model.
-    progress
-        Called with 1 after each layer.
 
     Returns
     -------
@@ -93,16 +90,12 @@ def assemble(
                     axis=axis or 0,
                     units=units if partly and bool((units < 0).any()) else None,
                 )
-            if progress is not None:
-                progress(1)
         for place, index in enumerate(plan):
             if index is not None:
                 continue
             if config.keep != "nothing":
                 fill_new_layer(layers, plan, place, config.deeper.init)
             origins |= {f"{stack}.{place}.{name}": Origin(source=None) for name in layers[place]}
-            if progress is not None:
-                progress(1)
     for name in made:
         if name in origins:
             continue

@@ -144,7 +144,7 @@ class UpgradeConfig:
         When a field is out of its range; the message names the field.
     """
 
-    wider: Annotated[float, Range(1)] = setting("factor of the feed-forward width", 1.0)
+    wider: Annotated[float, Range(1, 1000)] = setting("factor of the feed-forward width", 1.0)
     width: WidthConfig = field(default_factory=WidthConfig)
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = setting(

@@ -6,7 +6,6 @@ is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from torch import Tensor
@@ -25,8 +24,6 @@ from mnmt_repro.upgrading.width import check_width, settle_normalisation
 
 OVERHEAD = 1.2
 """Peak memory of an upgrade in sizes of the new model; see `benchmarks/upgrade_memory.py`."""
-MOST_UNITS = 2**31
-"""More than any machine could hold of a feed-forward layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +71,6 @@ def upgrade(
     config: UpgradeConfig,
     *,
     pieces: PieceMap | None = None,
-    progress: Callable[[int], object] | None = None,
 ) -> Upgraded:
     """Build the upgraded model.
 
@@ -88,8 +84,6 @@ def upgrade(
         two vocabularies, or `vocabulary.match_meanings` for a model of another program. Without
         it the vocabulary stays. One that was taken over with `mnmt-repro data adopt` since has
         other ids than the tables have rows.
-    progress
-        Called with 1 after each layer of the new model.
 
     Raises
     ------
@@ -107,7 +101,7 @@ def upgrade(
         config = replace(config, width=replace(config.width, normalisation=settled))
     model = Transformer(new, seed=config.seed)
     made = model.state_dict()
-    origins = assemble(checkpoint.weights, made, old, config, pieces, progress)
+    origins = assemble(checkpoint.weights, made, old, config, pieces)
     if config.keep == "body":  # tables without old values are new
         origins |= {name: Origin(source=None) for name in TABLES if name in origins}
 
@@ -195,11 +189,6 @@ def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | Non
                 "with `mnmt-repro data adopt`"
             )
     wide = old.d_ff * config.wider
-    if not wide < MOST_UNITS:
-        raise InputError(
-            f"the upgraded model would have feed-forward layers of {wide:.4g} units: make it less "
-            "wide or deep"
-        )
     if abs(wide - round(wide)) > 1e-6:
         raise InputError(
             f"wider = {config.wider} makes {wide:g} units of {old.d_ff}, which is no whole "
