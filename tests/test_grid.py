@@ -12,7 +12,7 @@ from command_line import fails
 from small_runs import VARIED
 from small_text import small_bitext
 
-from mnmt_repro import load_model, results
+from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -20,7 +20,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import convergence
 from mnmt_repro.runs.grid import Grid, GridRuns, Size
 from mnmt_repro.training.config import TrainingConfig, usual_training
-from mnmt_repro.upgrading.config import DepthConfig, UpgradeConfig
 
 TEXTS = {"eng-deu": "talks", "eng-fra": "news", "eng-ces": "books"}
 OWN = """\
@@ -235,7 +234,7 @@ def test_three_bitexts_lead_to_recommended_weights(capsys) -> None:
     assert main(["compare", a, b, "--data", "eng-deu=talks.test.tsv"]) == 0
 
 
-def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys, monkeypatch) -> None:
+def test_one_object_declares_runs_fits_and_recommends(capsys, monkeypatch) -> None:
     grid = conlang_grid(sizes=(4, 6, 8))
     done = grid.run("runs")
     assert len(done.losses) == 3 * (2 + 1)
@@ -243,36 +242,12 @@ def test_one_object_declares_runs_fits_recommends_and_upgrades(capsys, monkeypat
     assert law.observations == 6 and law.label == "src-aaa"
     with pytest.raises(InputError, match="src-aaa: its law is not identified"):
         done.recommend(1000)
-    wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0), weights=(0.3, 0.6), seeds=(2,))
-    after = wider.run("runs")
-    assert set(after.losses["size"]) == {"d8x1ff64"} and len(after.losses) == 4
-    assert {run.upgrade.parent for run in wider.runs} == {done.best()}
-    assert done.best().size == "d8x1"
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(convergence, "last_fall", lambda curves: 0.07)
     done.fit("src-aaa")
     assert "these runs still fall by 7%" in capsys.readouterr().err
     with pytest.raises(InputError, match="no losses of src-bbb-x; there are those of src-aaa"):
         done.fit("src-bbb-x")
-
-
-def test_an_upgrade_adds_a_language_of_own_text() -> None:
-    write_texts()
-    data = {"eng-deu": "talks.tsv"}
-    grid = Grid(data=data, pieces=330, sizes=(8,), weights=(1.0,), training=SHORT)
-    done = grid.run("runs")
-    both = done.upgrade(
-        done.best(),
-        UpgradeConfig(deeper=DepthConfig(encoder=1), optimiser="reset", schedule="reset"),
-        data={**data, "eng-fra": "news.tsv"},
-        weights=(0.5,),
-        pieces=345,
-    )  # fmt: skip
-    (run,) = both.runs
-    assert set(both.run("runs").losses["pair"]) == {"eng-deu", "eng-fra"}
-    model = load_model(f"runs/{run.run_id}")
-    assert len(model.vocabulary) == 345 and model.vocabulary.languages == ("deu", "eng", "fra")
-    assert model.model.config.encoder_layers == 2
 
 
 def test_a_run_that_fails_is_told_after_the_others() -> None:

@@ -7,7 +7,6 @@
     law = done.fit("eng-deu")
     law.plot()
     done.recommend(200_000, {"eng-deu": 2, "eng-zho": 1})
-    wider = done.upgrade(done.best(), UpgradeConfig(wider=2.0)).run("runs")
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from mnmt_repro.corpora.encoding import Tags, resolve_tags
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.errors import InputError, note
-from mnmt_repro.runs.spec import OWN, Own, RunSpec, Upgrade
+from mnmt_repro.runs.spec import OWN, Own, RunSpec
 from mnmt_repro.runs.sweep import executor_of, train_missing
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import BUDGET, TrainingConfig, usual_settings, usual_training
@@ -46,7 +45,6 @@ from mnmt_repro.typed_config import (
     check,
     place,
 )
-from mnmt_repro.upgrading.config import UpgradeConfig
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -142,8 +140,6 @@ class Grid:
         As the options of ``train``.
     pieces, vocabulary_temperature
         Of the vocabulary that is trained, where `vocabulary` names none.
-    upgrade
-        What every run begins with; then there are no `sizes`. See `GridRuns.upgrade`.
 
     Raises
     ------
@@ -167,7 +163,6 @@ class Grid:
     pieces: Count = 4000
     vocabulary_temperature: Positive = 1.0
     vocabulary: Path | None = None
-    upgrade: Upgrade | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.training, Mapping):
@@ -184,7 +179,7 @@ class Grid:
             raise InputError("pairs are of a corpus or a conlang; data names its own")
         if self.valid and not self.data:
             raise InputError("valid goes with data")
-        for name in ("weights", "seeds", *(() if self.upgrade else ("sizes",))):
+        for name in ("weights", "seeds", "sizes"):
             values = getattr(self, name)
             if not values:
                 raise FieldError((name,), "must not be empty")
@@ -312,7 +307,6 @@ class Grid:
                 seed=seed,
                 conlang=text.conlang,
                 own=own,
-                upgrade=self.upgrade,
             )
             for seed in self.seeds
             for model, training in self._models(pieces)
@@ -320,8 +314,6 @@ class Grid:
         )
 
     def _models(self, pieces: int) -> Iterator[tuple[ModelConfig, TrainingConfig]]:
-        if self.upgrade is not None:
-            yield self.upgrade.config.shape(self.upgrade.parent.model, pieces), self.training
         for at, size in enumerate(self.sizes):
             size = cast(Size, size)
             shape = (pieces, self.arch, self.dropout, self.attention_dropout)
@@ -441,28 +433,6 @@ class GridRuns:
         run_ids = set(losses["run_id"])
         note(*note_on_fall(results.load_curves(root=self.store, run_id=run_ids, pair=pair)))
         return losses
-
-    def best(self) -> RunSpec:
-        """The run of the largest model whose mean loss over all pairs of the grid is least."""
-        losses = self.losses
-        whole = losses.groupby("run_id")["pair"].nunique() == losses["pair"].nunique()
-        means = losses.groupby("run_id")[["n_non_embedding", "cross_entropy"]].mean()[whole]
-        order = means.sort_values(["n_non_embedding", "cross_entropy"], ascending=[False, True])
-        return next(spec for spec in self.grid.runs if spec.run_id == order.index[0])
-
-    def upgrade(self, old: RunSpec, config: UpgradeConfig, **changes: Any) -> Grid:
-        """A grid whose runs all begin with one finished run of this one, upgraded.
-
-        Parameters
-        ----------
-        old
-            Of `grid.runs`; see `best`.
-        **changes
-            Fields of the new grid that differ from this one's, such as `data`, `weights`,
-            `training`. A vocabulary is trained on the new text, and `old`'s pieces are kept where
-            it has them.
-        """
-        return replace(self.grid, sizes=(), upgrade=Upgrade(parent=old, config=config), **changes)
 
 
 def _whole(content: dict[str, Any], folder: Path) -> dict[str, Any]:

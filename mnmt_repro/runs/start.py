@@ -17,12 +17,11 @@ from torch import Tensor
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import first_syllable
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, tag
+from mnmt_repro.corpora.vocabulary import SPECIAL, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.data import RunData, run_vocabulary
 from mnmt_repro.runs.order import is_trained, shorter_runs
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.runs.trained import VOCABULARY
 from mnmt_repro.training.checkpoint import copy_checkpoint, load_checkpoint
 from mnmt_repro.training.config import LAST, LOG, STEM
 from mnmt_repro.upgrading.config import FISHER_SENTENCES
@@ -76,7 +75,7 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Upgraded | None:
     """
     if spec.upgrade is None:
         return None
-    upgraded = upgrade_of(spec, folder.parent, data.vocabulary)
+    upgraded = upgrade_of(spec, folder.parent)
     share = spec.upgrade.fisher_share
     if share is None:
         return upgraded
@@ -86,13 +85,8 @@ def beginning(spec: RunSpec, folder: Path, data: RunData) -> Upgraded | None:
     return replace(upgraded, groups=groups, gammas=(config.gamma_new, 1.0, config.gamma_old))
 
 
-def upgrade_of(spec: RunSpec, runs_folder: Path, vocabulary: Vocabulary | None = None) -> Upgraded:
+def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
     """The upgraded model that `spec` begins with.
-
-    Parameters
-    ----------
-    vocabulary
-        Of a user's run; a declared one says what its is.
 
     Raises
     ------
@@ -109,13 +103,7 @@ def upgrade_of(spec: RunSpec, runs_folder: Path, vocabulary: Vocabulary | None =
     if spec.conlang != parent.conlang:
         raise InputError(f"{spec.label}: a run on generated text keeps its parent's languages")
     checkpoint = load_checkpoint(runs_folder / parent.run_id / LAST)
-    if spec.own is None or spec.conlang is not None:
-        pieces = piece_map(spec)
-    else:
-        assert vocabulary is not None
-        old = Vocabulary.load(runs_folder / parent.run_id / VOCABULARY)
-        pieces = None if old.hash == vocabulary.hash else match_pieces(old, vocabulary)
-    upgraded = upgrade(checkpoint, spec.upgrade.config, pieces=pieces)
+    upgraded = upgrade(checkpoint, spec.upgrade.config, pieces=piece_map(spec))
     if upgraded.model.config != spec.model:
         raise InputError(
             f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "
