@@ -466,21 +466,14 @@ def store_once(content: dict[str, Any], root: Path | None) -> None:
         When the stored run ended elsewhere.
     """
     from mnmt_repro import results
-    from mnmt_repro.results.repeats import compare
 
+    run = content["run"]
     try:
         results.write_run(**content, root=root)
-    except InputError as error:
-        run = content["run"]
-        path = results.run_file(run["corpus"], run["run_id"], root)
-        if not path.exists():
+    except InputError:
+        if not results.run_file(run["corpus"], run["run_id"], root).exists():
             raise
-        comparison = compare(results.read_run(path), content)
-        if not comparison.reproduced:
-            wrong = f"another sweep has stored this run, and not the same: {comparison}"
-            raise InputError(wrong) from error
-        if not comparison.identical:
-            print(f"stored by another sweep: {comparison}", file=sys.stderr)
+        keep_repeat(content, root=root, store=False, required=True)
 
 
 def keep_repeat(
