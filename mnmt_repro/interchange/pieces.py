@@ -131,6 +131,10 @@ def _unreadable(path: Path, why: object) -> InputError:
     return InputError(f"{path}: cannot be read ({why}); put a whole copy there")
 
 
+def _not_original(file: Path | str, what: str) -> InputError:
+    return InputError(f"{file}: {what}; put the original files of the tokenizer there")
+
+
 def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     """Read the tokenizer of a Hugging Face model.
 
@@ -165,19 +169,15 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     places = {piece.piece: row for row, piece in by_row.items()}
     for text, row in ids.items():
         if places.get(text, row) != row:
-            raise InputError(
-                f"{vocabulary.file}: the id of {text!r} is {row}, and {places[text]} in another "
-                "file; put the original files of the tokenizer there"
-            )
+            what = f"the id of {text!r} is {row}, and {places[text]} in another file"
+            raise _not_original(vocabulary.file, what)
     for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
             if places.get(text, row) != row:
                 del by_row[places[text]]
             if row in by_row and by_row[row].piece != text and by_row[row].type == kind.NORMAL:
-                raise InputError(
-                    f"{files.folder}: {text} has the id {row} of the piece {by_row[row].piece!r}; "
-                    "put the original files of the tokenizer there"
-                )
+                what = f"{text} has the id {row} of the piece {by_row[row].piece!r}"
+                raise _not_original(files.folder, what)
             code = next(filter(None, language.groups()))
             by_row[row] = kind(piece=tag(code), type=kind.USER_DEFINED)
         elif row not in by_row:
@@ -192,9 +192,8 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     ]
     special = _special_rows(config, family, pieces)
     if len(set(special)) < len(special):
-        raise InputError(
-            f"{config.file}: two of padding, end, unknown and start have one id: {special}; put "
-            "the original file there"
+        raise _not_original(
+            config.file, f"two of padding, end, unknown and start have one id: {special}"
         )
     order = front_rows(special, rows)
     first = config.get("decoder_start_token_id", _row(rows), special[PAD])
@@ -220,9 +219,8 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     try:
         made.processor  # noqa: B018 (SentencePiece looks at all pieces)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{files.folder}: SentencePiece cannot read the pieces ({error}); put the original "
-            "files of the tokenizer there"
+        raise _not_original(
+            files.folder, f"SentencePiece cannot read the pieces ({error})"
         ) from error
     return Pieces(vocabulary=made, order=order, tags=tags)
 
@@ -298,9 +296,7 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
         model = ModelProto()
     texts = [each.piece for each in model.pieces]
     if not texts:
-        raise InputError(
-            f"{files.folder / name} is not a SentencePiece model; put the original one there"
-        )
+        raise _not_original(files.folder / name, "is not a SentencePiece model")
     at = list(range(len(texts)))
     if ids:
         at = [ids.get(text, -1) for text in texts]
@@ -311,10 +307,8 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
     rows = {each.piece: row for each, row in zip(cut[0].pieces, cut[1], strict=True)} if cut else {}
     for text, row in zip(texts, at, strict=True):
         if rows.get(text, row) != row:
-            raise InputError(
-                f"{tokenizer.file}: the id of {text!r} is {rows[text]}, and {row} by {name}; put "
-                "the original files of the tokenizer there"
-            )
+            what = f"the id of {text!r} is {rows[text]}, and {row} by {name}"
+            raise _not_original(tokenizer.file, what)
     return model, at
 
 
@@ -337,10 +331,8 @@ def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tu
         text = file.read(about.get("content"), str, *at, "content")
         row = file.read(about.get("id"), Natural, *at, "id")
         if added.setdefault(text, (row, about.get("special") is not False))[0] != row:
-            raise InputError(
-                f"{file.file}: the id of {text!r} is {row}, and {added[text][0]} in another file "
-                "of this folder; put the original files of the tokenizer there"
-            )
+            what = f"the id of {text!r} is {row}, and {added[text][0]} in another file"
+            raise _not_original(file.file, what)
     listless = not tokenizer.values and not any(map(_TAG.fullmatch, added))
     if family == "m2m_100" and listless:
         codes = settings.get("language_codes", str, "m2m100")
@@ -417,10 +409,8 @@ def _check_ends(file: Fields, family: Family) -> None:
     added = Fields(file.get("post_processor", dict[str, Any], {}), f"{file.file}: post_processor")
     template = [*map(list, added.get("single", tuple[dict[str, Any], ...], ()))]
     if template != [["Sequence"], ["SpecialToken"]]:
-        raise InputError(
-            f"{file.file}: the field 'post_processor' must put {SPECIAL[EOS]}, and nothing else, "
-            "behind a sentence; put the original file there"
-        )
+        what = f"must put {SPECIAL[EOS]}, and nothing else, behind a sentence"
+        raise _not_original(file.file, f"the field 'post_processor' {what}")
 
 
 def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
@@ -470,20 +460,15 @@ def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
         try:
             normalizer.precompiled_charsmap = base64.b64decode(charsmap, validate=True)
         except ValueError as error:
-            raise InputError(
-                f"{file.file}: the field 'precompiled_charsmap' is not base64 ({error}); put the "
-                "original file there"
-            ) from error
+            what = f"the field 'precompiled_charsmap' is not base64 ({error})"
+            raise _not_original(file.file, what) from error
     listed = file.get("added_tokens", tuple[dict[str, Any], ...], ())
     special = {each.get("id"): each.get("special") is not False for each in listed}
     added = {each.get("id"): each.get("content") for each in listed}
     at = []
     for text, score, row in texts:
         if added.get(row, text) != text:
-            raise InputError(
-                f"{file.file}: the id {row} is of {text!r} and of {added[row]!r}; put the original "
-                "file there"
-            )
+            raise _not_original(file.file, f"the id {row} is of {text!r} and of {added[row]!r}")
         type_ = kind.UNKNOWN if row == unknown else kind.NORMAL
         if row in special and row != unknown:
             type_ = kind.CONTROL if special[row] else kind.USER_DEFINED
