@@ -509,9 +509,10 @@ def test_an_export_is_whole_or_not_there(models, tmp_path: Path, monkeypatch) ->
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("mnmt_repro.training.checkpoint.save_file", fail)
-    with pytest.raises(InputError, match="cannot be written: No space left"):
-        write_hf(tmp_path / "out", imported.model(), imported.pieces.vocabulary, "none")
-    assert not list(tmp_path.iterdir())
+    for write in (write_hf, write_ct2):
+        with pytest.raises(InputError, match="--out [^ ]*/out: cannot be written: No space left"):
+            write(tmp_path / "out", imported.model(), imported.pieces.vocabulary, "none")
+        assert not list(tmp_path.iterdir())
     (tmp_path / "full").mkdir()
     save_file({"a": torch.zeros(1)}, tmp_path / "full" / "a.safetensors")
     with pytest.raises(InputError, match="is there already"):

@@ -19,11 +19,12 @@ from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CONFIG, CT2
 from mnmt_repro.interchange.pieces import Files
 from mnmt_repro.interchange.writing import (
+    OWN,
     README,
     TAG_RULES,
     example_tags,
+    fill_folder,
     new_folder,
-    write_hf,
     write_json,
 )
 from mnmt_repro.model import Transformer
@@ -63,7 +64,7 @@ def write_ct2(
 ) -> None:
     """Write a folder that CTranslate2 runs, with the vocabulary and where language tags go.
 
-    CTranslate2's own converter reads what `write_hf` writes, of which nothing stays.
+    CTranslate2's own converter reads what `fill_folder` writes, of which nothing stays.
 
     Parameters
     ----------
@@ -83,11 +84,10 @@ def write_ct2(
     convert = _converter()
     with (
         new_folder(out) as folder,
-        TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as temporary,
+        TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as hf,
     ):
-        hf = Path(temporary, "hf")
-        write_hf(hf, model, vocabulary, tags, own_tags=True)
-        convert(str(hf)).convert(str(folder), quantization=quantize, force=True)
+        fill_folder(Path(hf), model, vocabulary, tags, (), OWN)  # with tags as ours
+        convert(hf).convert(str(folder), quantization=quantize, force=True)
         config = Files(folder).json(CONFIG)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)

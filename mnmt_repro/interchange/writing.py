@@ -52,8 +52,6 @@ def write_hf(
     vocabulary: Vocabulary,
     tags: Tags,
     pairs: Sequence[str] = (),
-    *,
-    own_tags: bool = False,
 ) -> None:
     """Write a folder that `transformers` loads: weights, configuration and tokenizer.
 
@@ -69,14 +67,37 @@ def write_hf(
         Where the model finds language tags.
     pairs
         Language pairs that the model was trained on; the first one is the example in README.md.
-    own_tags
-        Write tags as ours and the tokenizer of no family, and do not read the folder again.
 
     Raises
     ------
     InputError
         When the model is of another shape or its pieces are syllables (`conlang`), or the folder is
         there, cannot be written or does not hold the same model when it is read again.
+    """
+    kind = tokenizer_class(model.config, vocabulary, tags)
+    with new_folder(out) as folder:
+        fill_folder(folder, model, vocabulary, tags, pairs, kind)
+        _check_again(folder, model, vocabulary, tags)
+    if kind in (OWN, "NllbTokenizer") and tags != "none":
+        code = vocabulary.languages[0]
+        if (there := spelled(code, kind, tags)) != code:
+            note(f"{out}: the code of {code} is {there} there, and others alike; see its README.md")
+
+
+def fill_folder(
+    folder: Path,
+    model: Transformer,
+    vocabulary: Vocabulary,
+    tags: Tags,
+    pairs: Sequence[str],
+    kind: str,
+) -> None:
+    """Write the files of `write_hf` into a folder, with a tokenizer of the class `kind`.
+
+    Raises
+    ------
+    InputError
+        When the model is of another shape, or its pieces are syllables (`conlang`).
     """
     if isinstance(vocabulary, SyllableVocabulary):
         raise InputError(
@@ -104,7 +125,6 @@ def write_hf(
         "max_new_tokens": LONGEST,
         "suppress_tokens": sorted(rows[i] for i in silent),
     }
-    kind = OWN if own_tags else tokenizer_class(model.config, vocabulary, tags)
     codes = [spelled(language, kind, tags) for language in vocabulary.languages]
     settings: dict[str, Any] = {
         "tokenizer_class": kind,
@@ -126,27 +146,21 @@ def write_hf(
         settings["src_lang"] = "eng_Latn" if "eng_Latn" in codes else codes[0]
         if "<mask>" not in _used(vocabulary):  # else its class adds a piece without a row
             settings["mask_token"] = None
-    with new_folder(out) as folder:
-        where = torch.from_numpy(order)
-        tensors = {
-            names[name]: (tensor[where] if name in TABLES else tensor.detach()).contiguous()
-            for name, tensor in model.state_dict().items()
-        }
-        write_tensors(folder / WEIGHTS_FILE, tensors, {"format": "pt"})
-        write_json(folder / CONFIG, config)
-        write_json(folder / GENERATION, generation)
-        written = _with_codes(vocabulary, codes)
-        if kind == "M2M100Tokenizer":
-            _write_m2m100(folder, written, rows)
-        else:
-            write_json(folder / TOKENIZER, tokenizer_json(written, rows))
-        write_json(folder / TOKENIZER_CONFIG, settings)
-        (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
-        if not own_tags:
-            _check_again(folder, model, vocabulary, tags)
-    other = kind in (OWN, "NllbTokenizer") and tags != "none" and not own_tags
-    if other and codes[0] != (code := vocabulary.languages[0]):
-        note(f"{out}: the code of {code} is {codes[0]} there, and others alike; see its README.md")
+    where = torch.from_numpy(order)
+    tensors = {
+        names[name]: (tensor[where] if name in TABLES else tensor.detach()).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    write_tensors(folder / WEIGHTS_FILE, tensors, {"format": "pt"})
+    write_json(folder / CONFIG, config)
+    write_json(folder / GENERATION, generation)
+    written = _with_codes(vocabulary, codes)
+    if kind == "M2M100Tokenizer":
+        _write_m2m100(folder, written, rows)
+    else:
+        write_json(folder / TOKENIZER, tokenizer_json(written, rows))
+    write_json(folder / TOKENIZER_CONFIG, settings)
+    (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
 
 
 OWN = "PreTrainedTokenizerFast"
