@@ -21,7 +21,6 @@ from mnmt_repro.corpora.formats import (
     content_hash,
     parse_tsv,
     read_jsonl,
-    read_moses,
 )
 from mnmt_repro.corpora.textfile import read_lines
 from mnmt_repro.errors import InputError
@@ -180,7 +179,7 @@ def test_tsv_without_the_split(tmp_path: Path) -> None:
 def test_moses(tmp_path: Path) -> None:
     english = put(tmp_path / "t.en.gz", gzip.compress(b"Yes\nNo\n"))
     german = put(tmp_path / "t.de", "Ja\nNein\n")
-    text = read_moses(english, german, "eng-deu")
+    text = read_bitext(f"eng-deu={english},{german}")
     assert (text.source, text.target) == (["Yes", "No"], ["Ja", "Nein"])
 
 
@@ -195,7 +194,7 @@ def test_moses(tmp_path: Path) -> None:
 def test_bad_moses(tmp_path: Path, english: str, german: str, error: str) -> None:
     paths = put(tmp_path / "t.en", english), put(tmp_path / "t.de", german)
     with pytest.raises(InputError, match=error):
-        read_moses(*paths, "eng-deu")
+        read_bitext(f"eng-deu={paths[0]},{paths[1]}")
 
 
 @pytest.mark.parametrize(
@@ -241,9 +240,8 @@ def test_sides_must_be_equally_long() -> None:
 
 def test_content_hash_is_of_the_sentences_only(tmp_path: Path) -> None:
     tsv = tsv_of(put(tmp_path / "a.tsv", "eng\tdeu\nYes\tJa\nNo\tNein\n"), "eng", "deu")
-    moses = read_moses(
-        put(tmp_path / "t.en", "Yes\nNo\n"), put(tmp_path / "t.de", "Ja\nNein\n"), "eng-deu"
-    )
+    paths = put(tmp_path / "t.en", "Yes\nNo\n"), put(tmp_path / "t.de", "Ja\nNein\n")
+    moses = read_bitext(f"eng-deu={paths[0]},{paths[1]}")
     assert content_hash(tsv) == content_hash(moses)
     others = [tsv.select([1, 0]), tsv.select([0])]
     others += [Bitext(pair="eng-nld", source=tsv.source, target=tsv.target)]
@@ -287,12 +285,10 @@ def test_own_jsonl(tmp_path: Path) -> None:
 
 
 def test_own_moses_and_odd_names(tmp_path: Path) -> None:
-    english = put(tmp_path / "a,b?c=d.en", "Yes\n")
     german = put(tmp_path / "t.de", "Ja\n")
     assert read_bitext(f"deu-eng={german},{german}").source == ["Ja"]
     odd = put(tmp_path / "x,y?z=1.tsv", "eng\tdeu\nYes\tJa\n")
     assert read_bitext(f"eng-deu={odd}").target == ["Ja"]
-    assert read_moses(english, german, "eng-deu").source == ["Yes"]
 
 
 @pytest.mark.parametrize(

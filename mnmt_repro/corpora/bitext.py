@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from mnmt_repro.corpora import fetch
-from mnmt_repro.corpora.formats import Bitext, Columns, pair_up, parse_tsv, read_jsonl, read_moses
+from mnmt_repro.corpora.formats import Bitext, Columns, pair_up, parse_tsv, read_jsonl
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
     SPLITS,
@@ -152,12 +152,15 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     Raises
     ------
     InputError
-        See `parse_spec`, `parse_tsv`, `read_moses` and `read_jsonl`.
+        See `parse_spec`, `parse_tsv`, `pair_up` and `read_jsonl`.
     """
     if isinstance(spec, str):
         spec = parse_spec(spec)
     if spec.format == "moses":
-        return read_moses(spec.paths[0], spec.paths[1], spec.pair, **spec.options)
+        source, target = spec.paths
+        names = (str(source), str(target))
+        texts = read_lines(source), read_lines(target)
+        return pair_up(*texts, names, spec.pair, ", ".join(names), **spec.options)
     path = spec.paths[0]
     if spec.format == "tsv":
         return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))

@@ -257,7 +257,20 @@ def pair_up(
     origin: str,
     skip_bad: str = "no",
 ) -> Bitext:
-    """Pair the lines of two files; see `read_moses`."""
+    """Pair the lines of two files, one translation a line, as Moses has them.
+
+    Parameters
+    ----------
+    names
+        Of the files, for messages.
+    skip_bad
+        As of `Columns`.
+
+    Raises
+    ------
+    InputError
+        If the files have not equally many lines (both numbers are named), or lines are empty.
+    """
     if len(source) != len(target):
         raise InputError(
             f"{names[0]} has {len(source)} lines, {names[1]} has {len(target)}; a pair of files "
@@ -265,40 +278,6 @@ def pair_up(
         )
     rows = [(number, *both) for number, both in enumerate(zip(source, target, strict=True), 1)]
     return _bitext(rows, (), (*names, None), pair, origin, Columns(skip_bad=skip_bad))
-
-
-def read_moses(
-    source_path: str | Path, target_path: str | Path, pair: str, *, skip_bad: str = "no"
-) -> Bitext:
-    """Read a Moses pair: two files with one sentence a line, line by line translations.
-
-    Parameters
-    ----------
-    source_path, target_path : str or Path
-        Plain, gzip or xz.
-    pair : str
-        Directed pair, source-target.
-    skip_bad : str
-        As of `Columns`.
-
-    Returns
-    -------
-    Bitext
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read whole, the files have not equally many lines (both numbers are
-        named), or lines are empty.
-    """
-    return pair_up(
-        read_lines(source_path),
-        read_lines(target_path),
-        (str(source_path), str(target_path)),
-        pair,
-        f"{source_path}, {target_path}",
-        skip_bad,
-    )
 
 
 def _json_text(entry: dict, key: str) -> str:
