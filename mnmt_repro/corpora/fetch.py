@@ -80,20 +80,13 @@ def download(base_url: str, name: str, sha256: str, folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return Path(store.fetch(name, progressbar=sys.stderr.isatty()))
-    except requests.exceptions.RequestException as error:
-        reason = f"cannot be downloaded from {base_url} ({_short(error)})"
-    except ValueError as error:
-        reason = f"what {base_url} sends has another SHA-256 than expected ({_short(error)})"
+    except (requests.exceptions.RequestException, ValueError) as error:
+        text = " ".join(str(error).split())
+        raise InputError(
+            f"cannot be downloaded from {base_url} ({type(error).__name__}: {text[:160]}); connect "
+            f"to the network and try again, or put the file into {folder} yourself"
+        ) from error
     except OSError as error:
         raise InputError(
             f"cannot be kept in {folder} ({error.strerror}); name another folder"
         ) from error
-    raise InputError(
-        f"{reason}; connect to the network and try again, or put the file into {folder} yourself"
-    )
-
-
-def _short(error: Exception) -> str:
-    """Return the kind of an error and the beginning of its text, on one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:160]}{'…' if len(text) > 160 else ''}"
