@@ -90,15 +90,6 @@ def test_a_second_part_that_is_cut_short_is_no_trailing_dirt(tmp_path: Path) -> 
         read_lines(put(tmp_path / "b.xz", lzma.compress(b"eins\n") + b"not xz at all"))
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [(b"BZh91AY", "bzip2"), (b"PK\x03\x04..", "zip"), ("Wo?".encode("utf-16"), "UTF-16")],
-)
-def test_other_packings_are_named(tmp_path: Path, content: bytes, kind: str) -> None:
-    with pytest.raises(InputError, match=f"a.txt: is {kind}"):
-        read_lines(put(tmp_path / "a.txt", content))
-
-
 def test_line_ends(tmp_path: Path) -> None:
     assert read_lines(put(tmp_path / "a", "a\r\nb\u2028c\x85d\x0ce\r\nf")) == [
         "a",
@@ -333,7 +324,7 @@ def test_splits_of_a_registered_corpus(tiny: Path) -> None:
     assert load_split("tiny", "eng-deu", "test").source == ["Good night."]
     with pytest.raises(InputError, match="split 'dev': must be one of train, valid, test"):
         load_split("tiny", "eng-deu", "dev")
-    with pytest.raises(InputError, match="no pair 'eng-fra'; there are eng-deu"):
+    with pytest.raises(InputError, match="no pair 'eng-fra', either .*; there are eng-deu"):
         load_split("tiny", "eng-fra", "train")
 
 
@@ -344,11 +335,13 @@ def test_text_that_is_not_the_card_s_is_refused(tiny: Path) -> None:
 
 
 def test_test_sets_that_are_not_there() -> None:
-    with pytest.raises(InputError, match="not there for eng-fra; for this pair there are newst"):
+    with pytest.raises(InputError, match="newstest21: no pair 'eng-fra', either way"):
         load_test_set("newstest21", "eng-fra")
     with pytest.raises(InputError, match="no language 'ces'; there are deu, eng, fra"):
         load_test_set("multi30k-2017", "eng-ces")
-    with pytest.raises(InputError, match="test sets only"):
+    with pytest.raises(
+        InputError, match="outofdomain: no pair 'eng-deu', either .*there are newst"
+    ):
         load_split("outofdomain", "eng-deu", "test")
 
 

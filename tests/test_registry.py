@@ -71,7 +71,9 @@ def test_absent_data_say_what_to_set(no_data: None) -> None:
 
 
 def test_a_pair_nobody_has(tiny: Path) -> None:
-    with pytest.raises(InputError, match="no pair 'eng-pol'; there are eng-deu, eng-fra"):
+    with pytest.raises(
+        InputError, match="no pair 'eng-pol', either .*; there are eng-deu, eng-fra"
+    ):
         find_file("tiny", "eng-pol")
     with pytest.raises(InputError, match="no pair 'deu-fra'"):
         find_file("tiny", "deu-fra")
@@ -82,8 +84,6 @@ def test_test_sets_prefer_the_direction_asked_for() -> None:
     assert news.stem == "newstest21.deu-eng"
     pivot = find_file("outofdomain", "fra-eng", "newstest22-pivot")
     assert pivot.stem == "newstest22-pivot.eng-fra"
-    with pytest.raises(InputError, match="no test set None; there are .*newstest21"):
-        find_file("outofdomain", "eng-deu")
     with pytest.raises(InputError, match="newstest21: no pair 'eng-fra'"):
         find_file("outofdomain", "eng-fra", "newstest21")
 

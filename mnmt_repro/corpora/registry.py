@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 from mnmt_repro.corpora.textfile import read_packed, unpack
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, listed
 from mnmt_repro.repository import ROOT, cache_root
 
 CARDS_FILE, WORDS_FILE = (Path(__file__).with_name(f"cards.{end}") for end in ("json", "yml"))
@@ -259,24 +259,16 @@ def find_file(corpus: str, pair: str, test_set: str | None = None) -> CorpusFile
     Raises
     ------
     InputError
-        If the corpus, the test set or the pair is unknown; the ones there are are named.
+        If there is no such pair; those there are are named.
     """
     source, target = split_pair(pair)
-    card = get_card(corpus)
-    bitexts = {file.stem: file for file in card.files if len(file.languages) == 2}
-    if not bitexts:
-        raise InputError(f"corpus {corpus!r}: is not kept as one TSV a pair ({card.obtained})")
-    names = sorted({stem.rpartition(".")[0] for stem in bitexts})
-    if (test_set or "") not in names:
-        raise InputError(f"corpus {corpus!r}: no test set {test_set!r}; there are {names}")
+    bitexts = {file.stem: file for file in get_card(corpus).files if len(file.languages) == 2}
     prefix = f"{test_set}." if test_set else ""
     for stem in (f"{prefix}{source}-{target}", f"{prefix}{target}-{source}"):
         if stem in bitexts:
             return bitexts[stem]
     there = sorted(stem.removeprefix(prefix) for stem in bitexts if stem.startswith(prefix))
-    raise InputError(
-        f"{test_set or corpus}: no pair {pair!r}; there are {', '.join(there)} and their reverses"
-    )
+    raise InputError(f"{test_set or corpus}: no pair {pair!r}, either way round; {listed(there)}")
 
 
 def known_test_sets(pair: str) -> tuple[str, ...]:

@@ -19,13 +19,6 @@ _XZ = b"\xfd7zXZ\x00"
 _GZIP = b"\x1f\x8b"
 SMALL, TIMES = 2**26, 100
 """Bytes that any file may unpack to, and times its own size that a larger one may."""
-_UNREADABLE = {
-    b"BZh": "bzip2",
-    b"PK\x03\x04": "zip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-}
 
 
 def _unpack(packed: bytes) -> bytes:
@@ -116,9 +109,6 @@ def unpack(packed: bytes, path: str | Path) -> bytes:
         raise InputError(message) from None
     except (lzma.LZMAError, zlib.error, OSError) as error:
         raise InputError(f"{path}: is damaged ({error}); fetch it again") from None
-    for magic, kind in _UNREADABLE.items():
-        if packed.startswith(magic):
-            raise InputError(f"{path}: is {kind}; give UTF-8 text, plain, .gz or .xz")
     return packed
 
 
@@ -158,7 +148,7 @@ def decode_lines(data: bytes, name: str | Path) -> list[str]:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
             f"{name}: line {line}: not UTF-8 (byte 0x{data[error.start]:02x} at byte offset "
-            f"{error.start}); convert the file to UTF-8"
+            f"{error.start}); give UTF-8 text, plain, .gz or .xz"
         ) from None
     nul = data.find(b"\0")
     if nul >= 0:
