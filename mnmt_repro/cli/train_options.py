@@ -54,7 +54,7 @@ class TrainOptions:
         "your own bitext, such as eng-deu=talks.tsv; give the option once for each pair. FILE is "
         "a .tsv, a .jsonl or two text files SOURCE,TARGET, also as .gz or .xz. Columns are named "
         "by FILE.tsv?source=english&target=german, and further ones by &domain=COLUMN, "
-        "&split_column=COLUMN&split=train, &format=tsv",
+        "&split_column=COLUMN&split=train",
         group="text",
         metavar="PAIR=FILE",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -26,8 +26,9 @@ from mnmt_repro.corpora.registry import (
 )
 from mnmt_repro.corpora.textfile import decode_lines, read_lines
 from mnmt_repro.errors import InputError
+from mnmt_repro.typed_config import build
 
-_FORMATS = {".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
+_JSONL = (".jsonl", ".ndjson", ".json")
 SKIP_BAD = "skip and count lines of --data that hold no sentence pair (of one: FILE?skip_bad=yes)"
 """Help of the option `--skip-bad`."""
 _SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"
@@ -46,54 +47,32 @@ class BitextSpec:
         Directed pair, source-target.
     paths : tuple of Path
         One file (TSV or JSONL), or two (Moses: source, target).
-    format : str
-        ``tsv``, ``jsonl`` or ``moses``.
-    options : dict
-        Fields of `formats.Columns`. Of Moses ``skip_bad`` only.
+    columns : Columns
+        Of one file. Of two, `skip_bad` alone is used.
     """
 
     pair: str
     paths: tuple[Path, ...]
-    format: str
-    options: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        split_pair(self.pair)
-        if self.format not in ("tsv", "jsonl", "moses"):
-            raise InputError(f"format {self.format!r}: must be tsv, jsonl or moses")
-        needed = 2 if self.format == "moses" else 1
-        if len(self.paths) != needed:
-            raise InputError(f"format {self.format}: needs {needed} file(s), got {len(self.paths)}")
-        moses = self.format == "moses"
-        known = {"skip_bad"} if moses else {each.name for each in fields(Columns)}
-        if (skip := self.options.get("skip_bad", "no")) not in ("yes", "no"):
-            raise InputError(f"{self.paths[0]}: skip_bad={skip}: write yes or no")
-        for option in self.options:
-            if option not in known:
-                there = ", ".join(sorted(known)) or "none"
-                raise InputError(f"format {self.format}: no option {option!r}; there are {there}")
-        if ("source" in self.options) != ("target" in self.options):
-            raise InputError(f"{self.paths[0]}: name both source and target, or neither")
+    columns: Columns = Columns()
 
     def __str__(self) -> str:
         """As `parse_spec` reads it in whatever folder."""
         files = ",".join(str(path.absolute()) for path in self.paths)
-        options = {"format": self.format, **self.options}
-        return f"{self.pair}={files}?" + "&".join(f"{k}={v}" for k, v in options.items())
+        options = asdict(self.columns).items() - asdict(Columns()).items()
+        query = "&".join(f"{name}={value}" for name, value in sorted(options))
+        return f"{self.pair}={files}" + f"?{query}" * bool(query)
 
 
 def parse_spec(text: str) -> BitextSpec:
     """Read the description of a bitext, as a `--data` option gives it.
 
-    ``PAIR=FILE[,FILE][?OPTION=VALUE[&OPTION=VALUE...]]``. The format follows from the ending
-    (before any ``.gz`` or ``.xz``) or is given as the option ``format``; two files are a Moses
-    pair. The option ``skip_bad=yes`` leaves out lines that hold no sentence pair. A path that
+    ``PAIR=FILE[,FILE][?OPTION=VALUE[&OPTION=VALUE...]]``. One file is a TSV, or JSONL where its
+    name ends so (before any ``.gz`` or ``.xz``); two files are a Moses pair. Options are the fields
+    of `formats.Columns`; ``skip_bad=yes`` leaves out lines that hold no sentence pair. A path that
     exists as it is written is taken so, whatever characters it has.
 
-    >>> parse_spec("eng-deu=talks.tsv.xz?source=english&target=german").options
-    {'source': 'english', 'target': 'german'}
-    >>> parse_spec("eng-deu=talks.en,talks.de").format
-    'moses'
+    >>> parse_spec("eng-deu=talks.tsv.xz?source=english&target=german").columns.source
+    'english'
 
     Raises
     ------
@@ -103,6 +82,7 @@ def parse_spec(text: str) -> BitextSpec:
     pair, equals, rest = text.partition("=")
     if not equals or not rest:
         raise InputError(f"bitext {text!r}: {_SPEC}")
+    split_pair(pair)
     options: dict[str, str] = {}
     rest = os.path.expanduser(rest)  # a shell leaves ~ as it is behind "="
     if not Path(rest).exists() and "?" in rest:
@@ -112,24 +92,27 @@ def parse_spec(text: str) -> BitextSpec:
             if not (key and equals and value):
                 raise InputError(f"bitext {text!r}: option {part!r}: write it name=value")
             options[key] = value
+    options.pop("format", None)  # of a `run.json` of earlier versions; the names of files say it
     names = [rest] if Path(rest).exists() else rest.split(",")
-    if not all(names):
-        raise InputError(f"bitext {text!r}: an empty file name; {_SPEC}")
-    ending = Path(names[0].removesuffix(".xz").removesuffix(".gz")).suffix.lower()
-    format = options.pop("format", "moses" if len(names) == 2 else _FORMATS.get(ending, ""))
-    if not format and ending == ".csv":
+    if not all(names) or len(names) > 2:
+        raise InputError(f"bitext {text!r}: name one file or two; {_SPEC}")
+    if _ending(names[0]) == ".csv":
         raise InputError(f"bitext {text!r}: CSV is not read; convert it to TSV, without quotes")
-    if not format:
-        raise InputError(
-            f"bitext {text!r}: cannot tell the format from the ending {ending!r}; "
-            "add ?format=tsv or ?format=jsonl, or name two files"
-        )
-    return BitextSpec(
-        pair=pair,
-        paths=tuple(Path(os.path.expanduser(name)) for name in names),
-        format=format,
-        options=options,
-    )
+    try:
+        columns = build(Columns, options)
+    except InputError as error:
+        raise InputError(f"bitext {text!r}: option {error}") from error
+    if len(names) == 2 and columns != Columns(skip_bad=columns.skip_bad):
+        raise InputError(f"bitext {text!r}: two files have no columns; leave them out")
+    if (columns.source is None) != (columns.target is None):
+        raise InputError(f"bitext {text!r}: name both source and target, or neither")
+    paths = tuple(Path(os.path.expanduser(name)) for name in names)
+    return BitextSpec(pair=pair, paths=paths, columns=columns)
+
+
+def _ending(name: str) -> str:
+    """The ending of a file's name before any ``.gz`` or ``.xz``."""
+    return Path(name.removesuffix(".xz").removesuffix(".gz")).suffix.lower()
 
 
 def read_bitext(spec: str | BitextSpec) -> Bitext:
@@ -155,15 +138,15 @@ def read_bitext(spec: str | BitextSpec) -> Bitext:
     """
     if isinstance(spec, str):
         spec = parse_spec(spec)
-    if spec.format == "moses":
+    if len(spec.paths) == 2:
         source, target = spec.paths
         names = (str(source), str(target))
         texts = read_lines(source), read_lines(target)
-        return pair_up(*texts, names, spec.pair, ", ".join(names), **spec.options)
+        return pair_up(*texts, names, spec.pair, ", ".join(names), spec.columns)
     path = spec.paths[0]
-    if spec.format == "tsv":
-        return parse_tsv(read_lines(path), str(path), spec.pair, Columns(**spec.options))
-    return read_jsonl(path, spec.pair, Columns(**spec.options))
+    if _ending(path.name) in _JSONL:
+        return read_jsonl(path, spec.pair, spec.columns)
+    return parse_tsv(read_lines(path), str(path), spec.pair, spec.columns)
 
 
 def skipping_bad(specs: Iterable[str], skip_bad: bool) -> tuple[str, ...]:
@@ -171,7 +154,7 @@ def skipping_bad(specs: Iterable[str], skip_bad: bool) -> tuple[str, ...]:
     if not skip_bad:
         return tuple(specs)
     parsed = map(parse_spec, specs)
-    return tuple(str(replace(s, options=s.options | {"skip_bad": "yes"})) for s in parsed)
+    return tuple(str(replace(s, columns=replace(s.columns, skip_bad="yes"))) for s in parsed)
 
 
 def read_bitexts(specs: Iterable[str], option: str = "--data") -> dict[str, Bitext]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -120,7 +120,7 @@ class Columns:
     domain: str | None = None
     split: str | None = None
     split_column: str = "split"
-    skip_bad: str = "no"
+    skip_bad: Literal["no", "yes"] = "no"
 
     def read(
         self, pair: str, there: Collection[str], where: str, hint: str = ""
@@ -255,7 +255,7 @@ def pair_up(
     names: tuple[str, str],
     pair: str,
     origin: str,
-    skip_bad: str = "no",
+    columns: Columns = Columns(),  # noqa: B008
 ) -> Bitext:
     """Pair the lines of two files, one translation a line, as Moses has them.
 
@@ -263,8 +263,8 @@ def pair_up(
     ----------
     names
         Of the files, for messages.
-    skip_bad
-        As of `Columns`.
+    columns
+        Says whether bad lines are skipped.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def pair_up(
             "needs one translation a line"
         )
     rows = [(number, *both) for number, both in enumerate(zip(source, target, strict=True), 1)]
-    return _bitext(rows, (), (*names, None), pair, origin, Columns(skip_bad=skip_bad))
+    return _bitext(rows, (), (*names, None), pair, origin, columns)
 
 
 def _json_text(entry: dict, key: str) -> str:
