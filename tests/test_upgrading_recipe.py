@@ -320,7 +320,6 @@ def swapped() -> PieceMap:
     ("config", "pieces", "message"),
     [
         ({}, swapped(), "must begin with <pad>, </s>, <unk>, <s>, in this order"),
-        ({"wider": 1e300}, None, "upgrade wider must be from 1 to 1000"),
         (
             {},
             dataclasses.replace(PIECES, source=PIECES.source[:-1]),

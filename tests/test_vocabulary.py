@@ -102,14 +102,3 @@ def test_files_that_are_no_vocabulary_are_refused(tmp_path, vocabulary: Vocabula
         Vocabulary.load(path)
     with pytest.raises(InputError, match=r"cannot read the vocabulary .*absent\.model"):
         Vocabulary.load(tmp_path / "absent.model")
-
-
-def test_a_vocabulary_with_other_special_ids_is_refused(tmp_path) -> None:
-    from sentencepiece import SentencePieceTrainer
-
-    SentencePieceTrainer.train(
-        sentence_iterator=iter(BITEXT.source), model_prefix=str(tmp_path / "other"), vocab_size=60,
-        minloglevel=2,
-    )  # fmt: skip
-    with pytest.raises(InputError, match="its first pieces are <unk>, <s>, </s>"):
-        Vocabulary.load(tmp_path / "other.model")
