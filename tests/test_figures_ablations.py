@@ -12,6 +12,7 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import forest
+from mnmt_repro.papers.charts.upgrades import WAYS, who_pays, who_pays_table
 from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.papers.cohorts.variants import Variant
@@ -107,6 +108,17 @@ def test_the_better_way_stands_first_and_a_run_that_is_missing_has_no_gain(
     assert turned["gain, %"] == pytest.approx(100 * (1 - 1 / 1.01), abs=0.01)
     open_ = old.assign(high=0.5)
     assert ablations.better_first(open_).equals(open_)
+
+
+def test_who_pays_for_up_sampling(rows: pd.DataFrame) -> None:
+    table = who_pays(rows).set_index(["way", "languages"])
+    five = table.loc["up-sample new languages × 5"]
+    assert five.loc["new", "change"] == pytest.approx(-10, abs=0.11)
+    other = five.loc["other old"]
+    assert other["change"] == pytest.approx(1, abs=0.1) and other["low"] < 1 < other["high"]
+    shown = who_pays_table(rows).shown
+    assert shown["choice"].tolist() == list(WAYS) and shown.loc[0, "new"].startswith("−9.9 (−10.2")
+    assert shown.loc[4, "new"] == "not stored"
 
 
 # Groupings

@@ -88,6 +88,15 @@ def test_the_table_of_losses_shows_rows_of_ours() -> None:
     assert len(shown) == 6 and shown["p"].tolist()[:2] == [0.3, 0.7]
 
 
+def test_the_errors_of_larger_models_are_those_of_the_planner() -> None:
+    executed = PAGE.parents[2] / "_build" / "executed" / "book" / "paper-a" / "planner.ipynb"
+    if not executed.is_file():
+        pytest.skip("the book is not built: make book")
+    plain = executed.read_text(encoding="utf-8").replace("\\u00a0", " ").replace("\u00a0", " ")
+    (errors,) = re.findall(r"as large by (.*?), (?:\d+) models", plain)
+    assert f"as large by {errors}." in PAGE.read_text(encoding="utf-8")
+
+
 def test_a_grid_of_three_pairs_gives_each_four_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

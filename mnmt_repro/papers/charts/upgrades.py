@@ -1,12 +1,34 @@
-"""The chart of leads of upgraded models over those from scratch: Paper B's Table 1."""
+"""Leads of upgraded models over those from scratch (Table 1), and who pays for each choice."""
 
 from __future__ import annotations
 
 import altair as alt
 import pandas as pd
 
+from mnmt_repro.papers.charts.badge import typeset
+from mnmt_repro.papers.charts.display import Table, show_table
 from mnmt_repro.papers.charts.forest import PRINTED_SERIES, forest
+from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.cohorts.languages25 import directions_of
+from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.upgrades import LAST_SHARES, MODEL_CHANGES
+from mnmt_repro.papers.effects.variants import latest_variants
+
+WAYS = {
+    "up-sample new languages × 5": ("table5", "alpha 5", "alpha 1"),
+    "up-sample new languages × 10": ("table5", "alpha 10", "alpha 1"),
+    "up-sample new languages and old relatives × 5": ("table5", "alpha 5, related", "alpha 1"),
+    "half the rate for old weights": ("table6", "old 0.5, new 1", "old 1, new 1"),
+    "a new warm-up": ("schedule", "reset", "not reset"),
+}
+"""What is done, to its table and the runs with it and without it."""
+LANGUAGES = {"new": "added", "old, related": "related", "other old": "other original"}
+PAID_IN = tuple(
+    f"software25-{table}{fresh}"
+    for table in ("table5", "table6", "schedule")
+    for fresh in ("", "-fresh")
+)
+"""Cohorts that `who_pays` reads."""
 
 
 def lead_chart(table: pd.DataFrame) -> alt.ConcatChart:
@@ -33,3 +55,56 @@ def _titled(model: str) -> str:
     name, *last = model.rsplit(", ", 1)
     share = last[0] if last else f"{LAST_SHARES[name]:.0%}"
     return f"{MODEL_CHANGES.get(name, name)}, {share} of the updates"
+
+
+@framed()
+def who_pays(rows: pd.DataFrame) -> Rows:
+    """How each choice changes the loss of new languages, of their old relatives, and of others.
+
+    Parameters
+    ----------
+    rows
+        Of the cohorts `PAID_IN`, from `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``way, languages``; ``change, low, high``: by how many per cent the loss is higher than
+        without, with a 95 % interval; ``seeds``. Upgrades of the same size.
+    """
+    for way, (table, treated, control) in WAYS.items():
+        bench = latest_variants(rows, f"software25-{table}")
+        runs = [bench.variant(name, 0.3) for name in (treated, control)]
+        for languages, group in LANGUAGES.items():
+            pairs = directions_of(group)
+            gain = bench.gain(*runs, pairs)
+            yield {
+                "way": way,
+                "languages": languages,
+                "change": -gain["gain, %"],
+                "low": -gain["high"],
+                "high": -gain["low"],
+                "seeds": bench.seeds(pairs, *runs),
+            }
+
+
+def who_pays_table(rows: pd.DataFrame) -> Table:
+    """Show `who_pays`, a row a choice and a column a kind of languages."""
+    tidy = who_pays(rows)
+    cells = [
+        typeset(f"{row.change:+.1f} ({row.low:+.1f} to {row.high:+.1f})")
+        if row.seeds
+        else "not stored"
+        for row in tidy.itertuples()
+    ]
+    wide = tidy.assign(text=cells).pivot(index="way", columns="languages", values="text")
+    return show_table(
+        wide.loc[list(WAYS), list(LANGUAGES)].reset_index(names="choice"),
+        name="who-pays",
+        data=tidy,
+        provenance=Provenance.of(rows),
+        caption="Up-sampled languages gain, and other old languages pay. Change of the loss in % "
+        "against the same upgrade without the choice, with 95 % intervals; "
+        f"{tidy['seeds'].min()} old models. Below zero is better. A new warm-up is compared with "
+        "going on.",
+    )
