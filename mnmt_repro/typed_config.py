@@ -11,7 +11,7 @@ import contextlib
 import dataclasses
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -102,10 +102,12 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-@cache
-def defaults(kind: Any) -> dict[str, Any]:
-    """The fields of a dataclass in their order, each with its default (`MISSING` without one)."""
+def _defaults(kind: type) -> dict[str, Any]:
     return {each.name: each.default for each in dataclasses.fields(kind)}
+
+
+defaults: Callable[[type], dict[str, Any]] = cache(_defaults)
+"""The fields of a dataclass in their order, each with its default (`MISSING` without one)."""
 
 
 _CHECKED: set[Any] = set()
