@@ -161,7 +161,7 @@ def test_a_grid_is_of_the_cells_in_regime() -> None:
     off = frame.assign(cross_entropy=frame["cross_entropy"] * np.where(poor, 1.5, 1.0))
     found = units(law.factor_rises, off, least_own_tokens=9)["eng-deu"]["log_ratio"]
     assert found.value == pytest.approx(every.value, abs=0.05)
-    with pytest.raises(OutOfRegime, match="needs more text"):
+    with pytest.raises(OutOfRegime, match="too little text"):
         units(law.factor_rises, frame, least_own_tokens=80)
     with pytest.raises(OutOfRegime, match="no cell in regime"):
         units(law.factor_rises, frame, least_own_tokens=1e5)

@@ -14,7 +14,7 @@ from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.measures import half_width_written, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import anchor, said, shown_verdict, tally, why
+from mnmt_repro.papers.charts.verdicts import anchor, said, shown_verdict, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import REPRODUCED, Claim
 
@@ -56,7 +56,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
             verdict=shown_verdict(row), text=said(row), href=f"{claim.page}.html" * linked
         ),
         "changes": f"after-seeing-data.html#{_changes(claim.id)}" * linked,
-        "why": why(row),
+        "why": row["why"],
         "robust": row["robust"] if row["robust"] != "not known" else "",
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
     }
@@ -69,7 +69,7 @@ def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:
         "what it is": row["role"].rstrip(" 0123456789"),
         "setting": plain(row["setting"]),
         "evidence": row["kind"],
-        "effect": typeset(measured(claim.measure, row, claim.id)) if known else why(row),
+        "effect": typeset(measured(claim.measure, row, claim.id)) if known else row["why"],
         "seeds (median)": f"{row['seeds']:.0f}",
         "verdict": said(row) if row["verdict"] else "shown, not judged",
     }

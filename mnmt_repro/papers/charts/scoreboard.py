@@ -18,7 +18,7 @@ from mnmt_repro.papers.charts.badge import STYLE
 from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally, why
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -158,7 +158,7 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
         return f"Not re-made: {exhibit.reason}"
     for row in (headline(stored, name) for name in exhibit.claims[:1]):
         if not math.isfinite(row["value"]):
-            return f"Not judged yet: {(why(row) or 'no rows yet').rstrip('.')}."
+            return f"Not judged yet: {(row['why'] or 'no rows yet').rstrip('.')}."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 

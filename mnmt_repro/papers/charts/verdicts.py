@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -98,18 +97,8 @@ def effect_of(row: pd.Series) -> str:
 
 
 def reason(row: Mapping[str, Any] | pd.Series) -> str:
-    """Why a claim has no effect: the first sentence of `why`."""
-    return why(row).partition(". ")[0] or "no rows yet"
-
-
-def why(row: Mapping[str, Any] | pd.Series) -> str:
-    """What is stored about a missing effect or verdict, in words of pages.
-
-    >>> why({"why": "needs more text: German→English: 3 of 8 weights have 8 sizes (46 cells)"})
-    'too little text of German→English (only 3 of 8 weights have it at 8 sizes)'
-    """
-    few = r"needs more text: (.+): (.+ weights) have (\d+ sizes) \(.*\)"
-    return re.sub(few, r"too little text of \1 (only \2 have it at \3)", str(row["why"]))
+    """Why a claim has no effect: the first sentence of what is stored."""
+    return row["why"].partition(". ")[0] or "no rows yet"
 
 
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:

@@ -218,5 +218,5 @@ class Evidence:
             try:
                 full[str(pair)] = check_grid(kept, where, options["needs"], weights, by)
             except NoRowsYet as few:
-                raise OutOfRegime(f"needs more text: {few}") from few
+                raise OutOfRegime(f"too little text: {few}") from few
         return full
