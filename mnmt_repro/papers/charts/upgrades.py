@@ -12,7 +12,7 @@ from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.upgrades import LAST_SHARES, MODEL_CHANGES
-from mnmt_repro.papers.effects.variants import latest_variants
+from mnmt_repro.papers.effects.variants import GAIN, latest_variants
 
 WAYS = {
     "up-sample new languages × 5": ("table5", "alpha 5", "alpha 1"),
@@ -23,11 +23,7 @@ WAYS = {
 }
 """What is done, to its table and the runs with it and without it."""
 LANGUAGES = {"new": "added", "old, related": "related", "other old": "other original"}
-PAID_IN = tuple(
-    f"software25-{table}{fresh}"
-    for table in ("table5", "table6", "schedule")
-    for fresh in ("", "-fresh")
-)
+PAID_IN = tuple(f"software25-{table}-fresh" for table in ("table5", "table6", "schedule"))
 """Cohorts that `who_pays` reads."""
 
 
@@ -74,30 +70,24 @@ def who_pays(rows: pd.DataFrame) -> Rows:
     """
     for way, (table, treated, control) in WAYS.items():
         bench = latest_variants(rows, f"software25-{table}")
-        runs = [bench.variant(name, 0.3) for name in (treated, control)]
+        one, other = (bench.variant(name, 0.3) for name in (treated, control))
         for languages, group in LANGUAGES.items():
             pairs = directions_of(group)
-            gain = bench.gain(*runs, pairs)
-            yield {
-                "way": way,
-                "languages": languages,
-                "change": -gain["gain, %"],
-                "low": -gain["high"],
-                "high": -gain["low"],
-                "seeds": bench.seeds(pairs, *runs),
-            }
+            gain = bench.gain(one, other, pairs)
+            change = dict(
+                zip(("change", "high", "low"), (-gain[end] for end in GAIN[:3]), strict=True)
+            )
+            seeds = bench.seeds(pairs, one, other)
+            yield {"way": way, "languages": languages, **change, "seeds": seeds}
 
 
 def who_pays_table(rows: pd.DataFrame) -> Table:
     """Show `who_pays`, a row a choice and a column a kind of languages."""
     tidy = who_pays(rows)
-    cells = [
-        typeset(f"{row.change:+.1f} ({row.low:+.1f} to {row.high:+.1f})")
-        if row.seeds
-        else "not stored"
-        for row in tidy.itertuples()
-    ]
-    wide = tidy.assign(text=cells).pivot(index="way", columns="languages", values="text")
+    form = "{change:+.1f} ({low:+.1f} to {high:+.1f})"
+    texts = [typeset(form.format_map(row)) for row in tidy.to_dict("records")]
+    shown = tidy.assign(text=pd.Series(texts).where(tidy["seeds"] > 0, "not stored"))
+    wide = shown.pivot(index="way", columns="languages", values="text")
     return show_table(
         wide.loc[list(WAYS), list(LANGUAGES)].reset_index(names="choice"),
         name="who-pays",
