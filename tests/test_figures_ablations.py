@@ -12,12 +12,12 @@ from software25_store import write_store
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts import forest
-from mnmt_repro.papers.charts.upgrades import WAYS, who_pays, who_pays_table
+from mnmt_repro.papers.charts.upgrades import who_pays_table
 from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
 from mnmt_repro.papers.cohorts.variants import Variant
 from mnmt_repro.papers.effects import ablations, audit, corpora, published
-from mnmt_repro.papers.effects.ablations import ABLATIONS
+from mnmt_repro.papers.effects.ablations import ABLATIONS, WAYS, who_pays
 from mnmt_repro.papers.effects.variants import Variants, latest_variants, variants_of
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -333,3 +333,45 @@ def chosen(evidence: Evidence, setting: Setting) -> Callable[..., list[Sample]]:
         return variants.samples(pairs, *at)
 
     return samples
+
+
+WAYS = {
+    "up-sample new languages × 5": ("table5", "alpha 5", "alpha 1"),
+    "up-sample new languages × 10": ("table5", "alpha 10", "alpha 1"),
+    "up-sample new languages and old relatives × 5": ("table5", "alpha 5, related", "alpha 1"),
+    "half the rate for old weights": ("table6", "old 0.5, new 1", "old 1, new 1"),
+    "a new warm-up": ("schedule", "reset", "not reset"),
+}
+"""What is done, to its table and the runs with it and without it."""
+PAYERS = {"new": "added", "old, related": "related", "other old": "other original"}
+"""Who may pay: what pages call a group of languages, and its name in `directions_of`."""
+PAID_IN = tuple(f"software25-{table}-fresh" for table in ("table5", "table6", "schedule"))
+"""Cohorts that `who_pays` reads."""
+
+
+@framed()
+def who_pays(rows: pd.DataFrame) -> Rows:
+    """How each choice changes the loss of new languages, of their old relatives, and of others.
+
+    Parameters
+    ----------
+    rows
+        Of the cohorts `PAID_IN`, from `results.load`.
+
+    Returns
+    -------
+    DataFrame
+        ``way, languages``; ``change, low, high``: by how many per cent the loss is higher than
+        without, with a 95 % interval; ``seeds``. Upgrades of the same size.
+    """
+    for way, (table, treated, control) in WAYS.items():
+        bench = latest_variants(rows, f"software25-{table}")
+        one, other = (bench.variant(name, 0.3) for name in (treated, control))
+        for languages, group in PAYERS.items():
+            pairs = directions_of(group)
+            gain = bench.gain(one, other, pairs)
+            change = dict(
+                zip(("change", "high", "low"), (-gain[end] for end in GAIN[:3]), strict=True)
+            )
+            seeds = bench.seeds(pairs, one, other)
+            yield {"way": way, "languages": languages, **change, "seeds": seeds}
