@@ -122,8 +122,9 @@ def three_lines(
         When a claim has no stored verdict.
     """
     row, letter = headline(stored, claim), claim[0]
-    reproduced = [name for name in (claim, *others) if _reproduced(stored, name)]
-    caution = {name: claims_by_id()[name].note for name in reproduced} | caution
+    verdicts = {name: headline(stored, name)["verdict"] for name in (claim, *others)}
+    held = [name for name, verdict in verdicts.items() if verdict == REPRODUCED]
+    caution = {name: claims_by_id()[name].note for name in held} | caution
     where = f"{plain(row['setting'])}; {row['kind']}"
     if row["sizes"]:
         where += f", models of {row['sizes']} parameters"
@@ -151,10 +152,6 @@ def three_lines(
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."
     return Markdown(f'<div class="mnmt-lines">\n\n{text}{also}\n\n</div>')
-
-
-def _reproduced(stored: pd.DataFrame, claim: str) -> bool:
-    return str(headline(stored, claim)["verdict"]) == REPRODUCED
 
 
 def _ours(row: pd.Series) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import pandas as pd
 
@@ -96,9 +94,9 @@ def effect_of(row: pd.Series) -> str:
     return typeset(f"{named(row['measure'], row['claim'])}: {numbers}")
 
 
-def reason(row: Mapping[str, Any] | pd.Series) -> str:
+def reason(row: pd.Series) -> str:
     """Why a claim has no effect: the first sentence of what is stored."""
-    return row["why"].partition(". ")[0] or "no rows yet"
+    return str(row["why"]).partition(". ")[0] or "no rows yet"
 
 
 def badge(stored: pd.DataFrame, claim: str, page: str = VERDICTS_PAGE) -> Badge:

@@ -370,8 +370,7 @@ def who_pays(rows: pd.DataFrame) -> Rows:
         for languages, group in PAYERS.items():
             pairs = directions_of(group)
             gain = bench.gain(one, other, pairs)
-            change = dict(
-                zip(("change", "high", "low"), (-gain[end] for end in GAIN[:3]), strict=True)
-            )
-            seeds = bench.seeds(pairs, one, other)
-            yield {"way": way, "languages": languages, **change, "seeds": seeds}
+            yield {
+                "way": way, "languages": languages, "seeds": bench.seeds(pairs, one, other),
+                "change": -gain["gain, %"], "low": -gain["high"], "high": -gain["low"],
+            }  # fmt: skip
