@@ -364,9 +364,9 @@ def log_change(scaled: pd.DataFrame, unscaled: pd.DataFrame) -> pd.DataFrame:
 
 
 def t_mean(values: Array) -> Measure:
-    """Mean with its t interval, which one value does not have."""
+    """Mean with its t interval, which one value does not have; NaN without a value."""
     if len(values) < 2:
-        return Measure(value=float(values.mean()))
+        return Measure(value=float(values.mean()) if len(values) else math.nan)
     half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
     value = float(values.mean())
     return Measure(value=value, low=value - float(half), high=value + float(half))
