@@ -8,7 +8,7 @@ import pandas as pd
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import NOT_MEASURED, STYLE, Badge, typeset
-from mnmt_repro.papers.charts.measures import measured, named, written
+from mnmt_repro.papers.charts.measures import half_width_written, measured, named, written
 from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.theme import plain
 from mnmt_repro.papers.claims.report import STORED, headlines
@@ -68,6 +68,8 @@ def said(row: pd.Series) -> str:
     return "barely " * _barely(row) + shown_verdict(row) + late
 
 
+ENOUGH_SEEDS = 6
+"""Old models that must agree for a plain difference to be fairly sure."""
 NEAR = 0.1
 """An end of an interval that is nearer to the limit, in halves of the interval, is barely clear."""
 
@@ -155,35 +157,47 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     row = headline(stored, claim)
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
     word, seeds = "Low", int(row["seeds"])
+    runs = ", ".join(claims_by_id()[claim].headline.cohorts[:1])
     if pd.isna(row["value"]):
-        return f"**Low**: {reason(row)}."
+        return f"**Low**: {reason(row)}{f' (cohort {runs})' * row['why'].startswith('needs')}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
         why = "robust: text-matched training agrees, and half of the text changes little"
     elif row["robust"] == "no":
         why = "not robust: text-matched training or half of the text gives another result"
     elif claim.startswith("A"):
-        why = f"needs {_lacking(stored, row)}"
+        why = f"{_apart(row)}. {_lacking(stored, row)}"
     elif row["why"]:
-        why = row["why"]
-    elif seeds < 2:
-        why = "one old model stands behind it; six that agree would raise it"
+        why = f"{row['why']}; more seeds (cohort {runs}) would give one"
+    elif seeds < ENOUGH_SEEDS:
+        few = f"{counted(seeds, 'old model')} {'is' if seeds == 1 else 'are'} too few"
+        why = f"{few}; {ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise it"
     else:
-        word = "Low" if seeds < 6 else "Medium"
-        few = "are few; six that agree" if seeds < 6 else "agree; runs on generated text"
-        why = f"{seeds} old models {few} would raise it"
+        word = "Medium"
+        why = f"{seeds} old models agree; runs on generated text would raise it"
     return f"**{word}**: {why}."
 
 
+def _apart(row: pd.Series) -> str:
+    """What speaks against a verdict on Paper A that is not known to be robust."""
+    if pd.isna(row["low"]):
+        return "there is no interval"
+    if row["verdict"] == UNDECIDED:
+        half = half_width_written(row["measure"], row["resolution"], row["claim"])
+        return f"the interval ({half}) includes the limit"
+    return f"only one way of training stands behind it ({counted(int(row['seeds']), 'seed')})"
+
+
 def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
-    """What would raise a verdict on Paper A of which it is not known whether it is robust."""
-    claim = row["claim"]
-    half = stored[(stored["claim"] == claim) & (stored["role"] == "half") & stored["seeds"].notna()]
-    matched = "text-matched runs, in which a pair reads the same text at every weight"
-    if claims_by_id()[claim].headline.tier == "mini":
-        return "runs that end with a decay and have more seeds; these stopped early"
+    """Which runs would raise a verdict on Paper A of which it is not known whether it is robust."""
+    name, of = row["claim"], claims_by_id()[row["claim"]]
+    half = stored[(stored["claim"] == name) & (stored["role"] == "half") & stored["seeds"].notna()]
+    if of.headline.tier == "mini":
+        return f"Runs with a final decay and more seeds would raise it ({of.headline.cohorts[0]})"
+    cohort = of.robustness.get("text-matched", of.headline).cohorts[0]
+    text = f"Text-matched runs would raise it ({cohort}): a pair then reads as much at every weight"
     if len(half):
-        value = written(row["measure"], half["value"].iloc[0], claim)
+        value = written(row["measure"], half["value"].iloc[0], name)
         seeds = counted(int(half["seeds"].iloc[0]), "seed")
-        return f"{matched}; with half of the text ({seeds}) the effect is {value}"
-    return matched
+        text += f". With half of the text ({seeds}) the effect is {value}"
+    return text

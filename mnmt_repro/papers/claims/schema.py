@@ -87,6 +87,8 @@ class Claim:
         Settings whose effects are shown and not judged.
     note
         What the page found about the reason, in two or three sentences.
+    says_little
+        Whether a verdict says less than its sign. The first sentence of the note says why.
     out_of_reach
         What the headline needs that cannot be had here.
     """
@@ -113,6 +115,7 @@ class Claim:
     )
     sensitivity: tuple[Setting, ...] = ()
     note: str = ""
+    says_little: bool = False
     out_of_reach: str = ""
     __pydantic_config__ = _ONLY
 

@@ -74,10 +74,23 @@ def share_reached(curve: Arm, target: Array) -> Array:
     return reached
 
 
-def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
+def hours_of(rows: pd.DataFrame, model: str, baseline: str) -> float:
+    """Hours of a model over those of a baseline, for as many target tokens: of the fastest runs.
+
+    A processor that also did other work only adds time, so the least time of each is compared.
+    """
+    rates = rows["wall_seconds"] / rows["target_tokens"]
+    fastest = rates.groupby(rows["variant"]).min().reindex([model, baseline])
+    return float(fastest[model] / fastest[baseline])
+
+
+def factors_saved(
+    upgrade: Arm, baseline: Arm, closed: float = 1.0, old: float = OLD_UPDATES
+) -> Measures:
     """The factor at all of the baseline's updates and at twice as many; NaN where not trained.
 
     The loss to reach closes this share of the gap between the baseline's early loss and its last.
+    The old model took `old` of what the baseline took: of its updates, or of its hours.
 
     Returns
     -------
@@ -96,7 +109,7 @@ def factors_saved(upgrade: Arm, baseline: Arm, closed: float = 1.0) -> Measures:
         target = at[budget] if closed == 1 else at[EARLY] - closed * (at[EARLY] - at[budget])
         share = share_reached(curve, target)
         ends = np.isin(share, curve.shares[[0, -1]])[-DRAWS:]
-        factors = (measured(budget / (share + old)) for old in (0.0, OLD_UPDATES))
+        factors = (measured(budget / (share + more)) for more in (0.0, old))
         measures |= dict(zip(names, (*factors, Measure(value=float(ends.mean()))), strict=True))
     return measures | {"baseline_fall": measured(100 * (1 - at[TWICE] / at[ONCE]))}
 

@@ -12,7 +12,9 @@ perplexities.
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,12 +26,14 @@ from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES,
 from mnmt_repro.papers.effects import published
 from mnmt_repro.papers.effects.audit import rows_of
 from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.papers.effects.forgetting import t_mean
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.variants import (
     NO_GAIN,
     TABLE3,
     VariantAt,
     Variants,
+    functional,
     gap_shares,
     lower_by,
 )
@@ -62,7 +66,8 @@ def table1(variants: Variants) -> Rows:
     DataFrame
         ``model, updates, group``, printed scores and their difference from the baseline, our
         ``loss, chrF++, spBLEU, piece BLEU`` (over the run's own pieces, so that only models of one
-        vocabulary compare), the gain over the baseline (`variants.GAIN`), ``seeds``.
+        vocabulary compare), the gain over the baseline (`variants.GAIN`), how many points of chrF++
+        it is ahead (``chrF++ value, chrF++ low, chrF++ high``), ``seeds``.
     """
     printed = {(c.model, c.group, c.metric): c.value for c in rows_of(published.printed_table(1))}
     for model, share in LAST_SHARES.items():
@@ -85,8 +90,21 @@ def table1(variants: Variants) -> Rows:
                 "spBLEU": variants.mean(mine, pairs, "spbleu"),
                 "piece BLEU": variants.mean(mine, pairs, "piece_bleu"),
                 **(variants.gain(mine, baseline, pairs) if old else NO_GAIN),
+                **_points_ahead(variants, mine, baseline, pairs),
                 "seeds": variants.seeds(pairs, mine, baseline),
             }
+
+
+def _points_ahead(
+    variants: Variants, mine: VariantAt, baseline: VariantAt, pairs: tuple[str, ...]
+) -> dict[str, float]:
+    """Points of chrF++ that a model is ahead of its baseline; NaN for itself, or not decoded."""
+    ahead = Measure(value=math.nan)
+    with contextlib.suppress(NoRowsYet):
+        both = variants.samples(pairs, mine, baseline, metric="chrfpp")
+        if mine != baseline:
+            ahead = functional(lambda treated, control: treated - control, *both)
+    return {f"chrF++ {end}": getattr(ahead, end) for end in ("value", "low", "high")}
 
 
 def leads(table: pd.DataFrame) -> pd.DataFrame:
@@ -281,13 +299,10 @@ def budgets(rows: pd.DataFrame) -> Rows:
         that of the model from scratch; ``old languages, %``: above M20's. Losses are summed over
         the text, because the vocabularies differ, and averaged over directions and seeds.
     """
-    rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
-    keys = ["variant", "updates_share", "seed"]
-    logs = rows.pivot_table(index=keys, columns="pair", values="nats").map(math.log)
+    above = _logs_above(rows)
 
-    def change(group: str, own: tuple[str, Any], base: tuple[str, float]) -> float:
-        pairs = list(languages25.directions_of(group))
-        return 100 * math.expm1((logs.loc[own, pairs] - logs.loc[base, pairs]).mean().mean())
+    def change(*compared: Any) -> float:
+        return 100 * math.expm1(above(*compared).mean())
 
     for new, old in published.UPGRADES.items():
         for share, own in rows[rows["variant"] == new].groupby("updates_share"):
@@ -299,6 +314,58 @@ def budgets(rows: pd.DataFrame) -> Rows:
                 "new languages, %": change("added", (new, share), (old, 1.0)),
                 "old languages, %": change("original", (new, share), ("M20", 1.0)),
             }
+
+
+def _logs_above(rows: pd.DataFrame) -> Callable[..., pd.Series[float]]:
+    """How far the log of a group's loss lies above that of another run: a mean for each seed.
+
+    Losses are summed over the text, because the vocabularies differ.
+    """
+    rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
+    keys = ["variant", "updates_share", "seed"]
+    logs = rows.pivot_table(index=keys, columns="pair", values="nats").map(math.log)
+
+    def above(group: str, own: tuple[str, Any], base: tuple[str, float]) -> pd.Series[float]:
+        pairs = list(languages25.directions_of(group))
+        return (logs.loc[own, pairs] - logs.loc[base, pairs]).mean(axis=1)
+
+    return above
+
+
+@framed()
+def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
+    """What new languages take: an upgrade, or training all languages again from scratch.
+
+    Parameters
+    ----------
+    rows
+        As for `budgets`.
+
+    Returns
+    -------
+    DataFrame
+        ``model, updates`` (their share from scratch), ``tokens``, ``hours`` on one thread at the
+        pace of the model's fastest run, ``seeds``; for ``new`` languages against the model from
+        scratch, and for ``old`` ones against M20, by how many per cent the loss is higher:
+        ``new, new low, new high`` and so on, with t intervals over seeds.
+    """
+    above = _logs_above(rows)
+    pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min()
+    runs = rows.groupby(["variant", "updates_share"])
+    for new, old in published.UPGRADES.items():
+        shares = sorted(share for name, share in runs.groups if name == new)
+        for model, share in [(old, 1.0), *((new, share) for share in shares)]:
+            own = runs.get_group((model, share))
+            tokens = own["target_tokens"].mean()
+            row = {"model": model, "updates": share, "tokens": tokens}
+            row |= {"hours": pace[model] * tokens / 3600, "seeds": own["seed"].nunique()}
+            for name, group, base in (("new", "added", old), ("old", "original", "M20")):
+                logs = t_mean(above(group, (model, share), (base, 1.0)).to_numpy())
+                for end, log in zip(
+                    ("", " low", " high"), (logs.value, logs.low, logs.high), strict=True
+                ):
+                    row[f"{name}{end}"] = 100 * math.expm1(log)
+            yield row
 
 
 def printed_recovery() -> dict[tuple[str, float], float]:
