@@ -77,6 +77,9 @@ def test_budgets_compare_losses_of_the_whole_text(bench: Variants) -> None:
     for column in ("new languages, %", "old languages, %"):
         assert list(wide[column]) == pytest.approx([10, 5, 0], abs=0.1)
     assert wide["tokens"].is_monotonic_increasing
+    ways = upgrades.ways_to_more_languages(bench.own).set_index(["model", "updates"])
+    assert ways.loc[("Mt25-wide", 0.1), ["new", "old"]].tolist() == pytest.approx([10, 10], abs=0.1)
+    assert ways.loc[("M25-wide", 1.0), "new"] == 0 and ways["hours"].gt(0).all()
 
 
 # Table 1
@@ -90,7 +93,12 @@ def test_table_1_has_both_sides(bench: Variants) -> None:
     assert (row["spBLEU, paper"], row["chrF++, paper"]) == (25.2, 69)
     assert row["difference, paper"] == pytest.approx(0.6)
     assert row["loss"] == pytest.approx(1.96) and row["gain, %"] == pytest.approx(2)
-    assert row["chrF++"] == 30 and math.isnan(row["spBLEU"]) and row["seeds"] == 1
+    assert (
+        row["chrF++"] == 30
+        and row["chrF++ value"] == 0
+        and math.isnan(row["spBLEU"])
+        and row["seeds"] == 1
+    )
     assert table.loc[("Mt25", "all"), "chrF++"] == pytest.approx(38)  # 40 of 50 at 40
     wide = table.loc[("Mt25-wide", "all")]
     assert wide["gain, %"] == pytest.approx(0) and wide["our mark"] == ""

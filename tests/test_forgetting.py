@@ -180,7 +180,7 @@ def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() ->
 
     def runs(cohort: str, variant: str, seed: int, loss: float, tokens: int) -> pd.DataFrame:
         table = pd.DataFrame({"pair": OLD, "cross_entropy": loss * seed, "test_tokens": tokens})
-        return table.assign(cohort=cohort, variant=variant, seed=seed)
+        return table.assign(cohort=cohort, variant=variant, seed=seed, chrfpp=10 * loss)
 
     rows = pd.concat(
         runs(cohort, variant, seed, loss, tokens)
@@ -197,6 +197,8 @@ def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() ->
     others = table.loc[("others, out of English", SCALED)]
     assert others["value"] == pytest.approx(4.5) == others["low"] == others["high"]
     assert (others["worse"], others["directions"], others["seeds"]) == (17, 17, 2)
+    assert others["nats"] == pytest.approx((0.09 + 0.18) / 2)  # of a token of the old vocabulary
+    assert others["chrF++"] == pytest.approx(-1) == others["chrF++ low"]
     whole = table.loc[("all old directions", SCALED)]
     assert (whole["worse"], whole["directions"]) == (38, 40)
     assert table.loc[("others, into English", UNSCALED), "value"] == pytest.approx(10)

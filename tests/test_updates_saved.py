@@ -18,7 +18,13 @@ from mnmt_repro.papers.cohorts.variants import VariantCohort
 from mnmt_repro.papers.effects import updates_saved
 from mnmt_repro.papers.effects.evidence import Evidence
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet
-from mnmt_repro.papers.effects.updates_saved import Arm, arm, factors_saved, share_reached
+from mnmt_repro.papers.effects.updates_saved import (
+    Arm,
+    arm,
+    factors_saved,
+    hours_of,
+    share_reached,
+)
 
 ALL = directions(tuple(LANGUAGES))
 UP, BASE = (0.1, 0.3, 1.0), (0.1, 1.0, 2.0)
@@ -61,6 +67,15 @@ def test_a_straight_curve_gives_the_factor_exactly(share: float) -> None:
     fall = 100 * (1 - curve(later) / curve(share))
     assert found["baseline_fall"].value == pytest.approx(fall)
     assert found["censored"].value == 0 and math.isnan(found["factor"].low)  # one seed
+
+
+def test_a_smaller_old_model_counts_by_its_hours() -> None:
+    """Its fastest run takes 60 s for what the baseline does in 80."""
+    columns = ["variant", "wall_seconds", "target_tokens"]
+    runs = pd.DataFrame([("M20", 60, 1), ("M20", 900, 1), ("M25-wide", 160, 2)], columns=columns)
+    old = hours_of(runs, "M20", "M25-wide")
+    saved = factors_saved(upgrade(), baseline(curve(0.15), curve(0.15)), old=old)
+    assert saved["factor_with_old"].value == pytest.approx(1 / (0.15 + 0.75))
 
 
 def test_a_share_of_the_gap_is_reached_earlier() -> None:

@@ -90,7 +90,7 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
     """What an upgraded model itself loses on the directions that M20 was trained on (ours).
 
     The change is of the loss summed over the test text, because tokens of two vocabularies do not
-    compare. Each seed is compared with its own M20.
+    compare. In nats it is divided by the tokens of M20. Each seed is compared with its own M20.
 
     Parameters
     ----------
@@ -101,17 +101,25 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
     -------
     DataFrame
         ``label`` (which directions), ``series`` (one of `SETTINGS`); ``value, low, high``, by how
-        many per cent the loss is above M20's, with its 95 % interval over seeds; ``worse``, how
-        many of the ``directions`` lose; ``seeds``. For `figures.forest`.
+        many per cent the loss is above M20's, with its 95 % interval over seeds; the same in nats
+        (``nats, nats low, nats high``) and of chrF++ (NaN where not decoded); ``worse``, how many
+        of the ``directions`` lose; ``seeds``. For `forest`.
     """
     rows = rows.assign(nats=rows["cross_entropy"] * rows["test_tokens"])
     old = rows[(rows["cohort"] == MAIN) & (rows["variant"] == "M20")]
-    before = old.set_index(["seed", "pair"])["nats"]
+    before = old.set_index(["seed", "pair"])
     related = GROUPINGS["Mt25"].related
     for run, setting in SETTINGS.items():
         mine = rows[(rows["cohort"] == TABLE3) & (rows["variant"] == f"{model}, {run}")]
-        after = mine.set_index(["seed", "pair"])["nats"]
-        change = (after / before).dropna().map(math.log).rename("change").reset_index()
+        after = mine.set_index(["seed", "pair"])
+        apart = pd.DataFrame(
+            {
+                "change": (after["nats"] / before["nats"]).map(math.log),
+                "nats": (after["nats"] - before["nats"]) / before["test_tokens"],
+                "chrF++": after["chrfpp"] - before["chrfpp"],
+            }
+        )
+        change = apart.dropna(subset="change").reset_index()
         upsampled = change["pair"].map(foreign).isin(related)
         side = change["pair"].map(side_of)
         kinds = {
@@ -121,8 +129,9 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
         }
         for label, chosen in kinds.items():
             part = change[chosen]
-            mean = t_mean(part.groupby("seed")["change"].mean().to_numpy())
-            yield {
+            by_seed = part.groupby("seed")[["change", "nats", "chrF++"]].mean()
+            mean = t_mean(by_seed["change"].to_numpy())
+            row = {
                 "label": label,
                 "series": setting,
                 "value": 100 * math.expm1(mean.value),
@@ -132,6 +141,10 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
                 "directions": part["pair"].nunique(),
                 "seeds": part["seed"].nunique(),
             }
+            for unit in ("nats", "chrF++"):
+                more = t_mean(by_seed[unit].dropna().to_numpy())
+                row |= {unit: more.value, f"{unit} low": more.low, f"{unit} high": more.high}
+            yield row
 
 
 @framed()

@@ -353,8 +353,8 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
     pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min()
     runs = rows.groupby(["variant", "updates_share"])
     for new, old in published.UPGRADES.items():
-        shares = sorted(share for name, share in runs.groups if name == new)
-        for model, share in [(old, 1.0), *((new, share) for share in shares)]:
+        compared = [key for key in runs.groups if key[0] == new or key == (old, 1.0)]
+        for model, share in sorted(compared):  # the model from scratch comes first
             own = runs.get_group((model, share))
             tokens = own["target_tokens"].mean()
             row = {"model": model, "updates": share, "tokens": tokens}
