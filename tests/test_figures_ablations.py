@@ -11,7 +11,7 @@ from software25_store import write_store
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts import forest
+from mnmt_repro.papers.charts.forest import HERE, IN_PAPER, two_sides
 from mnmt_repro.papers.charts.upgrades import who_pays_table
 from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.names import LANGUAGE_NAMES
@@ -71,9 +71,9 @@ def test_a_table_has_both_sides(rows: pd.DataFrame) -> None:
     control = cells.loc[("alpha 1", "all")]
     assert control["loss"] == pytest.approx(2) and math.isnan(control["gain, %"])
     assert control["paper"] == 31.0 and control["mark"] == "" and control["our mark"] == ""
-    sides = forest.two_sides(table).set_index(["side", "variant", "group"])
-    assert sides.loc[(forest.HERE, "alpha 5", "added"), "clear"]
-    assert not sides.loc[(forest.IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
+    sides = two_sides(table).set_index(["side", "variant", "group"])
+    assert sides.loc[(HERE, "alpha 5", "added"), "clear"]
+    assert not sides.loc[(IN_PAPER, "alpha 10", "all"), "clear"]  # printed without a star
     missing = cells.loc[("alpha 5, related", "all")]
     assert missing["paper"] == 31.5 and missing[["loss", "gain, %"]].isna().all()
 

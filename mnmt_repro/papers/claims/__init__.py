@@ -6,6 +6,7 @@ and tests take their verdicts from it.
 
 from mnmt_repro.papers.claims.report import (
     differences,
+    headlines,
     read_stored,
     to_detail,
     to_json,
@@ -18,6 +19,6 @@ from mnmt_repro.papers.claims.schema import load_claims, load_exhibits
 from mnmt_repro.papers.effects.public_losses import load_external
 
 __all__ = [
-    "differences", "load_claims", "load_exhibits", "load_external", "read_stored", "to_detail",
-    "to_json", "to_table", "to_text", "verify", "write_stored",
+    "differences", "headlines", "load_claims", "load_exhibits", "load_external", "read_stored",
+    "to_detail", "to_json", "to_table", "to_text", "verify", "write_stored",
 ]  # fmt: skip

@@ -241,7 +241,7 @@ def write_stored(verdicts: list[Verdict], root: str | os.PathLike[str]) -> Path:
     return path
 
 
-def read_stored(root: str | os.PathLike[str]) -> pd.DataFrame:
+def read_stored(root: str | os.PathLike[str] = ROOT) -> pd.DataFrame:
     """Read the stored verdicts, as `to_table` made them; no rows where none are stored.
 
     Raises
