@@ -82,7 +82,7 @@ def test_the_list_has_an_entry_for_every_stored_claim(stored: pd.DataFrame) -> N
     assert "at least 3 times" in shown.html and "no rows yet" in shown.html
     assert "B5  not reproduced" in shown.words
     assert shown.html.count("<b>Robust.</b>") == 1  # of the others it is not known
-    note = f"<br>{CLAIMS['A11'].note}"  # of a reproduced claim, outside of the fold
+    note = f'<td colspan="4">{CLAIMS["A11"].note}'  # of a reproduced claim, outside of the fold
     assert " ".join(note.split()) in " ".join(shown.html.split())
 
 

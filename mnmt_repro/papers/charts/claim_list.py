@@ -6,24 +6,28 @@ Each row of the first has the anchor to which the claim's badges lead, and folds
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import pandas as pd
+import yaml
 
 from mnmt_repro.papers.charts.badge import Badge, typeset
 from mnmt_repro.papers.charts.measures import half_width_written, limit_written, measured, named
+from mnmt_repro.papers.charts.provenance import counted
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import plain
-from mnmt_repro.papers.charts.verdicts import anchor, said, shown_verdict, tally
+from mnmt_repro.papers.charts.verdicts import anchor, how_sure, said, shown_verdict, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import REPRODUCED, Claim
+from mnmt_repro.repository import ROOT
 
 
 def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = True) -> Html:
     """List stored verdicts (`claims.read_stored`) with the entries of their claims.
 
     The badge of a claim leads to its page, if `linked`. Above the list, one for each verdict hides
-    the claims of all others, without a script.
+    the claims of all others, without a script, and one for each claim leads to its entry.
     """
     by_id, table = {claim.id: claim for claim in claims}, headlines(stored)
     rows = [_row(row, by_id[str(name)], stored, linked) for name, row in table.iterrows()]
@@ -41,17 +45,27 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
     effects = mine[mine["limit"] != ""]  # and not those of the other parts
     known = pd.notna(row["value"])
     half = half_width_written(claim.measure, row["resolution"], claim.id)
+    limit = typeset(limit_written(claim.measure, claim))
+    ours = typeset(measured(claim.measure, row, claim.id)) if known else "–"
+    kind = row["kind"] * (row["kind"] not in plain(row["setting"]))
+    sizes = f"models of {row['sizes']} parameters" * bool(row["sizes"])
+    seeds = f"{counted(int(row['seeds']), 'seed')} a cell" * known
+    sure, _, why_sure = how_sure(stored, claim.id).removeprefix("**").partition("**: ")
+    cited = f"claim {claim.id}, “{claim.title}”: {said(row)}. Effect {ours}, limit {limit}"
     return {
         "claim": claim,
         "anchor": anchor(claim.id),
         "paper": claim.paper,
         "effect": named(claim.measure, claim.id),
-        "limit": typeset(limit_written(claim.measure, claim)),
-        "ours": typeset(measured(claim.measure, row, claim.id)) if known else "–",
-        "where": plain(row["setting"]),
+        "limit": limit,
+        "ours": ours,
+        "where": "; ".join(filter(None, (plain(row["setting"]), kind, sizes, seeds))),
+        "sure": (sure, why_sure),
+        "little": claim.says_little,
+        "cited": f"{_cited_as()}, {cited}; {row['kind']}.",
+        "page": f"{claim.page}.html" * linked,
         "caution": claim.note if row["verdict"] == REPRODUCED else "",
         "resolution": typeset(half) if pd.notna(row["resolution"]) else "",
-        "seeds": f"{row['seeds']:.0f}" if known else "",
         "badge": Badge(
             verdict=shown_verdict(row), text=said(row), href=f"{claim.page}.html" * linked
         ),
@@ -60,6 +74,16 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "robust": row["robust"] if row["robust"] != "not known" else "",
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
     }
+
+
+@cache
+def _cited_as() -> str:
+    """How this project is named in a citation."""
+    about = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    authors = ", ".join(each["name"] for each in about["authors"])
+    return (
+        f"{authors}: {about['title']}, version {about['version']} ({about['date-released'].year})"
+    )
 
 
 def _setting(row: pd.Series, claim: Claim) -> dict[str, str]:
