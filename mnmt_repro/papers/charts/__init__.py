@@ -14,4 +14,10 @@ from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.measures import limit_written, measured
 from mnmt_repro.papers.charts.opening import says, sentence, three_lines
 from mnmt_repro.papers.charts.provenance import Provenance
-from mnmt_repro.papers.charts.verdicts import SOURCE, claims_by_id, headline, shown_verdict
+from mnmt_repro.papers.charts.verdicts import (
+    SOURCE,
+    claims_by_id,
+    headline,
+    how_sure,
+    shown_verdict,
+)
