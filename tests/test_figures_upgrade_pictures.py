@@ -28,19 +28,6 @@ def test_the_blocks_of_figure_2_fill_both_matrices() -> None:
     assert dict(zip(table["block"], table["rate"], strict=True)) == {"M1": 0.5, "M2": 1.0}
 
 
-def test_old_weights_learn_half_as_fast_or_from_a_twentieth_on() -> None:
-    table = pictures.rates(PAPER, points=50)
-    # 0.003 at 8,000 updates, then with 1 / sqrt: at 100,001 the schedule has gone on.
-    whole = 0.003 * (8_000 / 100_001) ** 0.5
-    first = table[table["updates"] == 100_001].set_index(["model", "part"])["rate"]
-    assert first["wider", OLD] == pytest.approx(0.5 * whole)
-    assert first["M20", OLD] == pytest.approx(0.5 * whole)
-    assert first["deeper", OLD] == pytest.approx(0.05 * whole)
-    assert first["deeper", NEW] == pytest.approx(whole)
-    last = table[table["updates"] == 150_000].set_index(["model", "part"])["rate"]
-    assert last["deeper", OLD] == pytest.approx(0.5 * last["deeper", NEW])
-
-
 def test_a_tier_without_these_runs_is_told() -> None:
     with pytest.raises(InputError, match="'smoke': Paper B's runs are declared at mini, paper"):
         pictures.find_tier("smoke")

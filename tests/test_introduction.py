@@ -8,13 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import STYLE
 from mnmt_repro.papers.charts.scoreboard import scale_chart, scales
-from mnmt_repro.papers.charts.upgrade_pictures import find_tier, shapes
 from mnmt_repro.papers.claims import load_claims, load_exhibits, read_stored
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import ALL, EXHIBITS_FILE, Claim
+from mnmt_repro.papers.cohorts.software25 import KINDS
+from mnmt_repro.papers.cohorts.software25_runs import PAPER
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGN_OF = {verdict: sign for verdict, (sign, _) in STYLE.items()}
@@ -85,8 +87,8 @@ def test_paper_bs_sizes_are_those_of_its_shapes() -> None:
     rows = pd.DataFrame(columns=["run_id", "variant", "corpus", "n_non_embedding", "chrfpp"])
     table = scales(ROOT, rows.assign(target_tokens=[])).set_index(["paper", "quantity"])
     range_ = table.loc[("B", "parameters without embeddings"), ["low", "high"]]
-    counted = shapes(find_tier("paper"))["parameters"]
-    assert range_.tolist() == [counted.min(), counted.max()]
+    counted = [parameter_counts(PAPER.model(kind))["non_embedding"] for kind in KINDS]
+    assert range_.tolist() == [min(counted), max(counted)]
 
 
 def test_scales_compare_the_papers_with_our_rows() -> None:

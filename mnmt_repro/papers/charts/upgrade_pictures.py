@@ -5,10 +5,9 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.theme import CATEGORIES
-from mnmt_repro.papers.cohorts.software25 import KINDS, SHARES
+from mnmt_repro.papers.cohorts.software25 import KINDS
 from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, Tier, recipe
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.upgrading.config import Kind, gamma_at
@@ -146,54 +145,3 @@ def boxes(
         size = {"width": right * pixels[0], "height": high * pixels[1]}
         panels.append((rectangles + text).properties(title=str(panel).split(", "), **size))
     return alt.concat(*panels, columns=len(panels), spacing=24).resolve_scale(color="shared")
-
-
-@framed()
-def rates(tier: Tier, points: int = 300) -> Rows:
-    """Learning rate of old and of new weights, step by step, before the upgrade and after.
-
-    Returns
-    -------
-    DataFrame
-        ``model, part, updates`` (those after the upgrade follow the old model's) and ``rate``.
-    """
-    behind = tier.steps(1.0)
-    for step in _spread(behind, points):
-        yield from [
-            {"model": TITLES[kind], "part": _OLD, "updates": step, "rate": tier.training.rate(step)}
-            for kind in KINDS
-        ]
-    for kind in KINDS:
-        config = recipe(tier, kind)
-        start = behind if config.schedule == "continued" else 0
-        for step in _spread(tier.steps(SHARES[kind][-1]), points):
-            for part, gamma in ((_OLD, config.gamma_old), (_NEW, config.gamma_new)):
-                rate = tier.training.rate(start + step) * gamma_at(gamma, step)
-                title = TITLES[kind]
-                yield {"model": title, "part": part, "updates": behind + step, "rate": rate}
-
-
-def _spread(steps: int, points: int) -> list[int]:
-    return sorted({1, *(round(steps * (i + 1) / points) for i in range(points))} - {0})
-
-
-@framed()
-def shapes(tier: Tier) -> Rows:
-    """How much of each model is new, but for its vocabulary.
-
-    Returns
-    -------
-    DataFrame
-        ``model, layers, feed-forward, parameters`` (without embeddings), ``new, %`` of them.
-    """
-    old = parameter_counts(tier.model("same"))["non_embedding"]
-    for kind in KINDS:
-        config = tier.model(kind)
-        count = parameter_counts(config)["non_embedding"]
-        yield {
-            "model": TITLES[kind],
-            "layers": f"{config.encoder_layers} + {config.decoder_layers}",
-            "feed-forward": config.d_ff,
-            "parameters": count,
-            "new, %": 100 * (count - old) / count,
-        }

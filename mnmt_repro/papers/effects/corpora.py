@@ -13,7 +13,7 @@ import pandas as pd
 from mnmt_repro.corpora.conlang import Conlang
 from mnmt_repro.corpora.registry import Card
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
-from mnmt_repro.papers.cohorts.names import language, pair_name
+from mnmt_repro.papers.cohorts.names import language
 from mnmt_repro.papers.cohorts.software25_runs import available, kept_pairs
 from mnmt_repro.papers.effects.audit import resource_level
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -27,11 +27,6 @@ DOMAINS = {
     "gnome": "GNOME interface",
     "aosp": "Android interface",
     "scratch": "Scratch interface",
-}
-_SETTINGS = {
-    "newstest21": "WMT news 2021",
-    "newstest22-pivot": "WMT news 2022, from German",
-    "multi30k-2016": "Multi30k captions",
 }
 
 
@@ -69,29 +64,6 @@ def domains(card: Card) -> Rows:
                 "domain": DOMAINS.get(domain, domain),
                 "sentences": count,
             }
-
-
-def lengths(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean target pieces of a test sentence: ``pair, text, sentences, pieces``.
-
-    Parameters
-    ----------
-    rows
-        From `results.load`, of one corpus: all test sets and domains.
-    """
-    single = rows[(rows["domain"] != "all") | (rows["test_set"].isin(_SETTINGS))]
-    each = single.drop_duplicates(["pair", "test_set", "domain"])
-    named = (
-        each["domain"].map(DOMAINS).where(each["domain"] != "all", each["test_set"].map(_SETTINGS))
-    )
-    return pd.DataFrame(
-        {
-            "pair": each["pair"].map(pair_name),
-            "text": named,
-            "sentences": each["sentences"],
-            "pieces": each["test_tokens"] / each["sentences"],
-        }
-    ).sort_values(["text", "pair"], ignore_index=True)
 
 
 @framed()
