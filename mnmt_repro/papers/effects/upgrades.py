@@ -344,10 +344,10 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
     Returns
     -------
     DataFrame
-        ``model, updates`` (their share from scratch), ``tokens``, ``hours`` on one thread at the
-        pace of the model's fastest run, ``seeds``; for ``new`` languages against the model from
-        scratch, and for ``old`` ones against M20, by how many per cent the loss is higher:
-        ``new, new low, new high`` and so on, with t intervals over seeds.
+        ``model, way`` (in words), ``updates`` (their share from scratch), ``tokens``, ``hours`` on
+        one thread at the pace of the model's fastest run, ``seeds``; for ``new`` languages against
+        the model from scratch, and for ``old`` ones against M20, by how many per cent the loss is
+        higher: ``new, new low, new high`` and so on, with t intervals over seeds.
     """
     above = _logs_above(rows)
     pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min()
@@ -357,8 +357,10 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
         for model, share in sorted(compared):  # the model from scratch comes first
             own = runs.get_group((model, share))
             tokens = own["target_tokens"].mean()
-            row = {"model": model, "updates": share, "tokens": tokens}
-            row |= {"hours": pace[model] * tokens / 3600, "seeds": own["seed"].nunique()}
+            how = "all languages again, from scratch" if model == old else "upgrade"
+            row = {"model": model, "way": f"{MODEL_CHANGES[new]}: {how}", "updates": share}
+            row |= {"tokens": tokens, "hours": pace[model] * tokens / 3600}
+            row["seeds"] = own["seed"].nunique()
             for name, group, base in (("new", "added", old), ("old", "original", "M20")):
                 logs = t_mean(above(group, (model, share), (base, 1.0)).to_numpy())
                 for end, log in zip(
@@ -387,7 +389,7 @@ def recovery(variants: Variants) -> Rows:
     Returns
     -------
     DataFrame
-        ``model, updates``; ``spBLEU, paper``, per cent of the baseline's; our ``loss``;
+        ``model, shape, arm, updates``; ``spBLEU, paper``, per cent of the baseline's; our ``loss``;
         ``quality``, per cent of the baseline's exp(-loss); ``closed``, per cent of the gap between
         the baseline after a tenth of its updates and after all, with its interval
         (`variants.gap_shares`); ``seeds``.
@@ -406,6 +408,8 @@ def recovery(variants: Variants) -> Rows:
             quality, closed = (measures.get(n, unknown) for n in ("perplexity_ratio", "closed"))
             yield {
                 "model": model,
+                "shape": MODEL_CHANGES[new],
+                "arm": "upgrade" if model == new else "scratch",
                 "updates": share,
                 "spBLEU, paper": printed.get((model, share), math.nan),
                 "loss": variants.mean(mine, pairs),
