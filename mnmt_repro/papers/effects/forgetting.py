@@ -25,6 +25,8 @@ from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, measur
 from mnmt_repro.papers.effects.variants import MAIN, TABLE3, VariantAt
 
 TABLE11 = "software25-table11"
+READ = (MAIN, TABLE3, TABLE11, GATED)
+"""Cohorts of this page."""
 SETTINGS = {"full recipe": "with scaling", "no learning-rate scaling": "without scaling"}
 """Runs of Table 3 to what the figures call them."""
 UPSAMPLED = {"full recipe": "up-sampled", "no up-sampling": "not up-sampled"}
@@ -83,6 +85,13 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
     rises["direction"] = rises["pair"].map(side_of)
     rises["code"] = rises["pair"].map(foreign)
     return languages().merge(rises, on="code").drop(columns="code")
+
+
+def with_all_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the full recipe of the same size on all seeds; Table 3 has only its first one."""
+    main = (rows["cohort"] == MAIN) & (rows["variant"] == "Mt25") & (rows["updates_share"] == 0.3)
+    full = rows[main].assign(cohort=TABLE3, variant="Mt25, full recipe")
+    return pd.concat([rows[rows["variant"] != "Mt25, full recipe"], full])
 
 
 @framed()
