@@ -11,7 +11,6 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, prediction, quality, scaling
-from mnmt_repro.papers.effects.uncertainty import against_truth
 from mnmt_repro.repository import ROOT
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
@@ -78,19 +77,6 @@ def test_the_held_out_error_is_relative_and_that_of_claim_a6():
     rest = (held["error"] / held["loss"])[held["n"] > held["n"].min()]
     whole = np.sqrt(np.mean(np.square([*by_hand, *rest])))
     assert quality[scaling.HELD_OUT].iloc[1] == pytest.approx(whole)
-
-
-def test_truth_is_given_for_generated_languages_only():
-    points = exact(pairs=("src-aaa", "src-bbb"))
-    truth = against_truth({"conlang-sim0": points, "webtech-en-dezh": points})
-    assert set(truth["cohort"]) == {"conlang, two unrelated targets"}
-    assert len(truth) == 2 * 2 * 2  # pairs, laws, kinds of errors
-    assert set(truth["law"]) == {"joint (Eq. 7)", "p = 1 alone (Eq. 6)"}
-    np.testing.assert_allclose(truth["fitted L∞"], LIMIT, rtol=1e-3)
-    assert not truth["covered"].any()  # 1.5, and certain of it: another floor than the language's
-    q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
-    choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
-    np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
 
 
 def test_observed_frontier_joins_the_two_losses_of_a_run():

@@ -11,7 +11,7 @@ import pandas as pd
 from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
-from mnmt_repro.papers.effects.cells import Cells
+from mnmt_repro.papers.effects.cells import Cells, Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
     Measure,
@@ -26,6 +26,9 @@ from mnmt_repro.results.schema import CEILINGS
 
 UNSEEN_WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
 """What claims A14 and A15 hold out."""
+FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
+PLAIN = "plain interpolation"
+"""What pages call `neighbours_seen`."""
 
 
 def held_out(
@@ -148,6 +151,104 @@ def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str) -> Array:
         apart = np.abs(np.log(seen[n] / size)).where(near)
         shares.append(apart <= apart.min() + 1e-9)
     return np.array([each / each.sum() for each in shares])
+
+
+def neighbours_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str = "n") -> Array:
+    """No law: straight lines between the nearest cells, in the logs of weight, size and loss.
+
+    At each weight seen, the line through the two nearest sizes is read at the size of the cell
+    held. Then the line through the two nearest weights is read at its weight.
+
+    Returns
+    -------
+    (cells held, cells seen)
+        Shares of the log losses seen in the prediction of each cell held.
+    """
+    shares, weights = np.zeros((len(held), len(seen))), np.sort(seen["p"].unique())
+    of_weight = [np.flatnonzero(seen["p"] == p) for p in weights]
+    sizes = seen[n].to_numpy(dtype=float)
+    for k, (p, size) in enumerate(zip(held["p"], held[n], strict=True)):
+        for share, at in zip(_on_line(weights, p), of_weight, strict=True):
+            shares[k, at] = share * _on_line(sizes[at], size)
+    return shares
+
+
+def _on_line(known: Array, at: float) -> Array:
+    """Shares of the values at known places in that at another, on the line of the nearest two."""
+    if len(known) == 1:
+        return np.ones(1)
+    away, order = np.log(known / at), np.argsort(known)
+    right = int(np.clip(np.searchsorted(away[order], 0), 1, len(known) - 1))
+    low, high = order[right - 1], order[right]
+    share = np.zeros(len(known))
+    share[low], share[high] = away[high], -away[low]
+    return np.asarray(share / (away[high] - away[low]))
+
+
+def interpolate_unseen(
+    cells: pd.DataFrame,
+    unseen: pd.Series,
+    column: str = "loss",
+    n: str = "n",
+    losses: Array | None = None,
+) -> Unseen:
+    """As `predict_unseen`, by lines between the nearest cells seen (`neighbours_seen`)."""
+    out, all_of = unseen.to_numpy(), cells[column].to_numpy() if losses is None else losses
+    shares = neighbours_seen(cells[~unseen], cells[unseen], n)
+    return Unseen(
+        truth=all_of[..., out],
+        predicted=np.exp(np.log(all_of[..., ~out]) @ shares.T),
+        spread=np.ptp(all_of, axis=-1, keepdims=True),
+    )
+
+
+def covered(law: FractionFit, cells: pd.DataFrame, n: str = "n") -> float:
+    """Share of cells whose mean loss lies in the law's own 95 % band; NaN where it has none."""
+    if not law.identified or law.degrees_of_freedom < 1:
+        return float("nan")
+    band = law.band(cells["p"].to_numpy(), cells[n].to_numpy())
+    loss = cells["loss"].to_numpy()
+    return float(((band["low"] <= loss) & (loss <= band["high"])).mean())
+
+
+@framed("pair", "predictor", "error", "low", "high", "unseen weights", "larger models", "covered")
+def predictors(cells: Cells, errors: Errors, draws: int = 400) -> Rows:
+    """Who predicts unseen runs best: Eq. 12, Eq. 13, lines between neighbours, the nearest run.
+
+    All read the same cells, and predict those that A14 and A15 hold out.
+
+    Parameters
+    ----------
+    cells
+        Of all pairs, with their sizes as ``n`` and their losses as ``loss``.
+    errors
+        Of the laws.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, predictor, error`` (root mean square, relative) with its 95 % interval ``low,
+        high``, its parts at ``unseen weights`` of sizes seen and on ``larger models``, and
+        ``covered``, the share of cells held in the law's own 95 % band.
+    """
+    for pair, own in cells.groupby("pair"):
+        unseen = held_out(own)
+        out, losses = own[unseen], drawn(own.assign(cross_entropy=own["loss"]), draws=draws)
+        larger = (out["n"] > own.loc[~unseen, "n"].max()).to_numpy()
+        rivals, inside = {}, {}
+        for form, name in FORMS.items():
+            law = fit_eq11(own[~unseen], form, errors=errors)
+            rivals[name], nearest = predict_unseen(own, unseen, law, losses=losses)
+            inside[name] = covered(law, out)
+        rivals |= {PLAIN: interpolate_unseen(own, unseen, losses=losses), "nearest run": nearest}
+        for name, each in rivals.items():
+            miss = centred(root_mean_squares(each.relative))
+            parts = [
+                root_mean_squares(each.relative[:1, at])[0] if at.any() else np.nan
+                for at in (~larger, larger)
+            ]
+            share = inside.get(name, np.nan)
+            yield (pair, name, miss.value, miss.low, miss.high, *parts, share)
 
 
 def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
