@@ -85,6 +85,16 @@ def test_three_pairs_that_obey_the_laws_are_predicted_exactly() -> None:
     np.testing.assert_allclose(found["predicted"], found["loss"], rtol=2e-4)
 
 
+def test_each_mixture_is_predicted_from_the_others() -> None:
+    """Losses of a pair that depend on its own weight and size, as Paper A has it."""
+    table = three_pairs.left_out_mixtures(three_pair_rows())
+    assert len(table) == len(MIXTURES) * 4 * 3
+    # Chinese has a quarter twice, no other pair has a weight twice.
+    assert table["Eq. 7"].notna().sum() == 2 * 4
+    assert (table["Eq. 7"].dropna().abs() < 0.02).all()
+    assert (table["mean"].abs() > 0.02).any()
+
+
 def test_runs_against_runs_need_no_law() -> None:
     cells = three_pairs.mixture_cells(three_pair_rows(loss=lambda p, n: 1.1 * truth(p, n)))
     table = three_pairs.same_share(cells, two_pair_points())

@@ -99,14 +99,14 @@ def why_it_falls(weight: float = 0.05) -> Markdown:
     usual_fall, matched_fall = (np.log(each.iloc[0] / each.iloc[-1]) for each in (usual, matched))
     weighs = matched_fall >= usual_fall / 2
     small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == weight)]
-    seeds = small.groupby(["pair", "n_non_embedding"])["seed"].nunique()
+    seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
     cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
     return Markdown(
-        f"**Why does the factor f / p fall with size?** The likely cause is {cause}. At "
-        f"p = {weight:g}, it falls from {usual.iloc[0]:.1f} at N = {shares['n'].min():,} to "
+        "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
+        f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at N = {shares['n'].min():,} to "
         f"{usual.iloc[-1]:.1f} at N = {shares['n'].max():,} with all of the text. Where a pair "
         f"reads as much text at this weight as alone (*text-matched*), it falls from "
         f"{matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. These runs have "
-        f"{seeds.min()} to {seeds.max()} seeds a pair, so this is no verdict (A7)."
+        f"{' to '.join(map(str, seeds))} seeds a pair, so this is no verdict (A7)."
     )

@@ -11,6 +11,7 @@ import pandas as pd
 from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
+from mnmt_repro.laws.uncertainty import percentiles
 from mnmt_repro.papers.effects.cells import Cells, Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
@@ -202,16 +203,33 @@ def interpolate_unseen(
     )
 
 
-def covered(law: FractionFit, cells: pd.DataFrame, n: str = "n") -> float:
-    """Share of cells whose mean loss lies in the law's own 95 % band; NaN where it has none."""
-    if not law.identified or law.degrees_of_freedom < 1:
-        return float("nan")
-    band = law.band(cells["p"].to_numpy(), cells[n].to_numpy())
-    loss = cells["loss"].to_numpy()
-    return float(((band["low"] <= loss) & (loss <= band["high"])).mean())
+def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame, n: str = "n") -> Array:
+    """Which losses lie in the laws' own 95 % intervals: of their mean curve, and of a run.
+
+    The interval of a run adds the scatter of the losses that the laws were fitted to.
+
+    Returns
+    -------
+    (2, cells)
+        1 where a loss is inside and 0 where not; NaN where a law has no intervals.
+    """
+    if any(not law.identified or law.degrees_of_freedom < 1 for law in laws):
+        return np.full((2, len(cells)), np.nan)
+    curves, variance = [], 0.0
+    for k, law in enumerate(laws):
+        values = law.draws(law.resampling, draws=500, seed=k).values
+        curves.append(law.law.curve(values, law.law.rows_at(cells["p"], cells[n])))
+        scatter = ((law.loss / law.fitted() - 1) ** 2).sum() / law.degrees_of_freedom
+        variance += scatter / len(laws)
+    curve = np.mean(curves, axis=0)
+    run = curve * np.exp(np.random.default_rng(0).normal(0, np.sqrt(variance), curve.shape))
+    return np.array([cells["loss"].between(*percentiles(draws)) for draws in (curve, run)], float)
 
 
-@framed("pair", "predictor", "error", "low", "high", "unseen weights", "larger models", "covered")
+@framed(
+    *("pair", "predictor", "error", "low", "high", "unseen weights", "larger models"),
+    *("in its band", "in its interval"),
+)
 def predictors(cells: Cells, errors: Errors, draws: int = 400) -> Rows:
     """Who predicts unseen runs best: Eq. 12, Eq. 13, lines between neighbours, the nearest run.
 
@@ -228,8 +246,8 @@ def predictors(cells: Cells, errors: Errors, draws: int = 400) -> Rows:
     -------
     DataFrame
         ``pair, predictor, error`` (root mean square, relative) with its 95 % interval ``low,
-        high``, its parts at ``unseen weights`` of sizes seen and on ``larger models``, and
-        ``covered``, the share of cells held in the law's own 95 % band.
+        high``, and its parts at ``unseen weights`` of sizes seen and on ``larger models``; of a
+        law the shares of `in_own_intervals`.
     """
     for pair, own in cells.groupby("pair"):
         unseen = held_out(own)
@@ -239,16 +257,14 @@ def predictors(cells: Cells, errors: Errors, draws: int = 400) -> Rows:
         for form, name in FORMS.items():
             law = fit_eq11(own[~unseen], form, errors=errors)
             rivals[name], nearest = predict_unseen(own, unseen, law, losses=losses)
-            inside[name] = covered(law, out)
+            inside[name] = in_own_intervals([law], out).mean(axis=1)
         rivals |= {PLAIN: interpolate_unseen(own, unseen, losses=losses), "nearest run": nearest}
         for name, each in rivals.items():
             miss = centred(root_mean_squares(each.relative))
-            parts = [
-                root_mean_squares(each.relative[:1, at])[0] if at.any() else np.nan
-                for at in (~larger, larger)
-            ]
-            share = inside.get(name, np.nan)
-            yield (pair, name, miss.value, miss.low, miss.high, *parts, share)
+            squares = pd.Series(each.relative[0] ** 2).groupby(larger).mean()
+            parts = squares.reindex([False, True]) ** 0.5
+            shares = inside.get(name, (np.nan, np.nan))
+            yield (pair, name, miss.value, miss.low, miss.high, *parts, *shares)
 
 
 def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:

@@ -23,7 +23,6 @@ from mnmt_repro.laws import (
     leave_one_mixture_out,
 )
 from mnmt_repro.laws.checks import Array, Errors
-from mnmt_repro.laws.uncertainty import percentiles
 from mnmt_repro.papers.effects.cells import Cells, Rows, framed, in_regime, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
@@ -38,7 +37,12 @@ from mnmt_repro.papers.effects.noise import (
     root_mean_square,
     root_mean_squares,
 )
-from mnmt_repro.papers.effects.prediction import FORMS, identified_law, neighbours_seen
+from mnmt_repro.papers.effects.prediction import (
+    FORMS,
+    identified_law,
+    in_own_intervals,
+    neighbours_seen,
+)
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
@@ -76,20 +80,12 @@ class Prediction:
         """Relative error of lines between the two-pair models."""
         return root_mean_square(self.errors["interpolated"])
 
-    def covered(self) -> float:
-        """Share of the cells in the 95 % band of the mean of their pair's laws."""
-        inside = []
-        for pair, cells in self.errors.groupby("pair"):
-            draws = [
-                law.law.curve(
-                    law.draws(law.resampling, draws=500, seed=k).values,
-                    law.law.rows_at(cells["p"], cells["n"]),
-                )
-                for k, law in enumerate(self.laws[str(pair)])
-            ]
-            low, high = percentiles(np.mean(draws, axis=0))
-            inside += [*cells["loss"].between(low, high)]
-        return float(np.mean(inside))
+    def in_own_intervals(self) -> Array:
+        """Shares of the losses in the laws' own 95 % intervals: of the curve, and of a run."""
+        inside = [
+            in_own_intervals(self.laws[str(pair)], own) for pair, own in self.errors.groupby("pair")
+        ]
+        return np.asarray(np.hstack(inside).mean(axis=1))
 
 
 def from_two(
