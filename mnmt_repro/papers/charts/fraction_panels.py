@@ -104,9 +104,9 @@ def why_it_falls(weight: float = 0.05) -> Markdown:
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
     return Markdown(
         "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
-        f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at N = {shares['n'].min():,} to "
-        f"{usual.iloc[-1]:.1f} at N = {shares['n'].max():,} with all of the text. Where a pair "
-        f"reads as much text at this weight as alone (*text-matched*), it falls from "
-        f"{matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. These runs have "
-        f"{' to '.join(map(str, seeds))} seeds a pair, so this is no verdict (A7)."
+        f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at "
+        f"N = {shares['n'].min():,} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,} with all "
+        "of the text. Where a pair reads as much text at this weight as alone (*text-matched*), "
+        f"it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. "
+        f"These runs have {' to '.join(map(str, seeds))} seeds a pair, so this is no verdict (A7)."
     )
