@@ -204,9 +204,9 @@ def interpolate_unseen(
 
 
 def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame, n: str = "n") -> Array:
-    """Which losses lie in the laws' own 95 % intervals: of their mean curve, and of a run.
+    """Which losses lie in the laws' own 95 % intervals: of their mean curve, and of a new loss.
 
-    The interval of a run adds the scatter of the losses that the laws were fitted to.
+    The interval of a loss adds the scatter of the losses that the laws were fitted to.
 
     Returns
     -------

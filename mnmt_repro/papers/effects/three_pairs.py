@@ -81,7 +81,7 @@ class Prediction:
         return root_mean_square(self.errors["interpolated"])
 
     def in_own_intervals(self) -> Array:
-        """Shares of the losses in the laws' own 95 % intervals: of the curve, and of a run."""
+        """Shares of the losses in the laws' own 95 % intervals: of the curve, and of a new loss."""
         inside = [
             in_own_intervals(self.laws[str(pair)], own) for pair, own in self.errors.groupby("pair")
         ]
