@@ -309,7 +309,7 @@ def left_out_mixtures(rows: pd.DataFrame) -> pd.DataFrame:
     table = []
     for pair, own in rows.groupby("pair"):
         of_law = own.join(weights, on="run_id")
-        law = fit_mixture_law(of_law, str(pair), list(weights), errors="relative")
+        law = fit_mixture_law(of_law, str(pair), [*map(str, weights)], errors="relative")
         left = leave_one_mixture_out(law).rename(
             columns={"predicted": "law of mixtures", "naive": "mean"}
         )
