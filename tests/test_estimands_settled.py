@@ -126,6 +126,7 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
     assert whole["times"] == pytest.approx(0.05**-0.5, rel=1e-3)
     assert weight["times"] / whole["times"] == pytest.approx(0.9**-5, rel=1e-3)
     assert whole["own"] == pytest.approx(1e6 / MIXED[1]) and whole["passes"] == 2
+    assert whole["unread"] == 0 or math.isnan(whole["unread"])  # inside the single pairs' losses
     # Losses fall with the fifth root of f N.
     assert [whole["deficit"], weight["deficit"]] == pytest.approx(
         [100 * (0.05**-0.1 - 1), 100 * (0.9 * 0.05**-0.1 - 1)]

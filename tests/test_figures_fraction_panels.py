@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from synthetic import SIZES, loss_of, rows
 
+from mnmt_repro.papers.charts import fraction_panels as charts
 from mnmt_repro.papers.effects import fractions as panels
 from mnmt_repro.papers.effects.grids import read_grid
 
@@ -58,3 +60,28 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
     far = far[(far["cohort"] != COHORT) | (far["n_non_embedding"] > SIZES[1])]
     apart = panels.compare_lines(far, wanted)
     assert "direction" not in set(apart.lines["panel"])  # too few weights and sizes in common
+
+
+@pytest.mark.parametrize(
+    ("matched", "cause"), [((8.0, 4.0), "is the weight,"), ((5.0, 4.9), "is the lack of text,")]
+)
+def test_why_the_factor_falls_is_read_off_text_matched_runs(
+    matched: tuple[float, float], cause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {"all of the text": (5.0, 3.0), "text-matched": matched}
+    shares = pd.DataFrame(
+        [
+            {"way": way, "n": n, "times": times}
+            for way, both in ways.items()
+            for n, times in zip((100, 900), both, strict=True)
+        ]
+    )
+    stored = pd.DataFrame(
+        {"cohort": "conlang-settled-matched", "p": 0.05, "pair": "a-b", "n_non_embedding": 100}
+        | {"seed": [1, 2]}
+    )
+    monkeypatch.setattr(charts.results, "load", lambda **_: stored)
+    monkeypatch.setattr(charts, "fractions_by_way", lambda *_: shares)
+    said = charts.why_it_falls().data
+    assert cause in said and "from 5.0 at N = 100 to 3.0 at N = 900" in said
+    assert "have 2 seeds a pair" in said

@@ -11,7 +11,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import fit_joint_law, leave_one_size_out
 from mnmt_repro.papers.claims import load_claims
 from mnmt_repro.papers.effects import fractions, prediction, quality, scaling
-from mnmt_repro.papers.effects.uncertainty import against_truth
+from mnmt_repro.papers.effects.cells import cells_of
 from mnmt_repro.repository import ROOT
 
 ALPHA, BETA, LIMIT = 0.3, 20.0, 1.5
@@ -80,25 +80,59 @@ def test_the_held_out_error_is_relative_and_that_of_claim_a6():
     assert quality[scaling.HELD_OUT].iloc[1] == pytest.approx(whole)
 
 
-def test_truth_is_given_for_generated_languages_only():
-    points = exact(pairs=("src-aaa", "src-bbb"))
-    truth = against_truth({"conlang-sim0": points, "webtech-en-dezh": points})
-    assert set(truth["cohort"]) == {"conlang, two unrelated targets"}
-    assert len(truth) == 2 * 2 * 2  # pairs, laws, kinds of errors
-    assert set(truth["law"]) == {"joint (Eq. 7)", "p = 1 alone (Eq. 6)"}
-    np.testing.assert_allclose(truth["fitted L∞"], LIMIT, rtol=1e-3)
-    assert not truth["covered"].any()  # 1.5, and certain of it: another floor than the language's
-    q = 0.2  # a fifth of the words have the second spelling; 6 words of 2 syllables and an end
-    choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
-    np.testing.assert_allclose(truth["exact"], 6 * choice / 13, rtol=1e-9)
-
-
 def test_observed_frontier_joins_the_two_losses_of_a_run():
     seen = fractions.observed_frontier(exact())
     for row in seen.itertuples():
         assert row[3] == pytest.approx(loss_of(row.p, row.n))
         assert row[4] == pytest.approx(loss_of(1 - row.p, row.n))
     assert 1.0 not in set(seen["p"])  # the other pair has no loss there
+
+
+def test_lines_between_neighbours_predict_a_power_of_weight_and_size_exactly():
+    """Losses that are straight lines in the logs, also beyond the last size; other losses not."""
+    cells = pd.DataFrame(
+        [(p, n) for p in (0.05, 0.1, 0.3, 0.5, 0.9, 1.0) for n in SIZES], columns=["p", "n"]
+    )
+    cells["loss"] = 3 * cells["p"] ** -0.1 * cells["n"] ** -0.2
+    unseen = prediction.held_out(cells)
+    assert unseen.sum() == 3 * len(SIZES) + 3 * 2
+    plain = prediction.interpolate_unseen(cells, unseen)
+    np.testing.assert_allclose(plain.relative, 0, atol=1e-12)
+    one = pd.DataFrame({"p": [0.1, 0.4], "n": [100, 100], "loss": [4.0, 1.0]})
+    held = pd.DataFrame({"p": [0.2], "n": [100]})
+    shares = prediction.neighbours_seen(one, held)  # half-way between a tenth and four tenths
+    np.testing.assert_allclose(shares, [[0.5, 0.5]])
+    assert np.exp(shares @ np.log(one["loss"]))[0] == pytest.approx(2)
+
+
+def test_a_true_law_contains_runs_in_its_interval_and_not_in_the_band_of_its_curve():
+    points = scaling.observed(rows("c", noise=0.02, pairs=("eng-deu",)))
+    law = prediction.fit_eq11(points, errors="relative")
+    band, run = prediction.in_own_intervals([law], points).mean(axis=1)
+    assert band < 0.7 and run > 0.9
+    far = points.assign(loss=2 * points["loss"])
+    assert prediction.in_own_intervals([law], far).sum() == 0
+    unknown = prediction.fit_eq11(points[points["p"] == 1])
+    assert np.isnan(prediction.in_own_intervals([law, unknown], points)).all()
+
+
+def test_predictors_are_compared_on_the_same_runs():
+    cells = cells_of(rows("c", noise=0.02, pairs=("eng-deu",), seed=1))
+    again = cells_of(
+        pd.concat(
+            [rows("c", noise=0.02, pairs=("eng-deu",), seed=k).assign(seed=k) for k in (1, 2)]
+        )
+    )
+    of = {"n_non_embedding": "n", "cross_entropy": "loss"}
+    table = prediction.predictors(again.rename(columns=of), "relative", draws=50)
+    table = table.set_index("predictor")
+    assert list(table.index) == ["Eq. 12", "Eq. 13", "plain interpolation", "nearest run"]
+    assert table.loc["Eq. 12", "error"] < table.loc["nearest run", "error"]
+    assert (table["low"] < table["error"]).all() and (table["error"] < table["high"]).all()
+    shares = table[["in its band", "in its interval"]]
+    assert (shares.loc["Eq. 12"].diff().dropna() >= 0).all() and shares.isna().sum().sum() == 4
+    alone = prediction.predictors(cells.rename(columns=of), "relative", draws=50)
+    assert alone["low"].isna().all()  # one seed has no noise
 
 
 def test_pages_hold_out_what_the_claims_hold_out():

@@ -5,11 +5,13 @@ Commands that take long and that other tests run are only parsed.
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -19,6 +21,8 @@ from test_repeats import QUICK
 
 from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
+from mnmt_repro.laws import fit_mixture_law, leave_one_mixture_out
+from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.runs.grid import Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "recipes" / "how-do-i.md"
@@ -65,11 +69,45 @@ def write_files() -> None:
         text = small_bitext(pair, count, seed)
         lines = [f"{a}\t{b}\n" for a, b in zip(text.source, text.target, strict=True)]
         Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
+    write_domains().to_csv("domains.csv", index=False)
     grid, _ = GRID.findall(PAGE.read_text(encoding="utf-8"))
     for given, less in SMALLER_GRID.items():
         assert given in grid
         grid = grid.replace(given, less)
     Path("grid.yml").write_text(grid, encoding="utf-8")
+
+
+def write_domains() -> pd.DataFrame:
+    """Losses of models of three domains, of which the first two help each other."""
+    domains, worth = ("arxiv", "book", "c4"), np.array([[1, 0.3, 0], [0.3, 1, 0], [0, 0, 1]])
+    weights = itertools.product((0.1, 0.2, 0.4, 0.6), repeat=3)
+    mixtures = [p for p in weights if np.isclose(sum(p), 1)]
+    table = pd.DataFrame(
+        {"model": f"{n:g} {p}", "domain": domain, "p": p[i], "n": n,
+         "loss": (1 + 60 * n**-0.2) * (worth[i] @ p) ** -0.2}
+        for p in mixtures for n in (1e8, 3e8, 1e9) for i, domain in enumerate(domains)
+    )  # fmt: skip
+    noise = np.exp(0.003 * np.random.default_rng(0).standard_normal(len(table)))
+    return table.assign(loss=table["loss"] * noise)
+
+
+def test_the_worked_law_of_domains_is_that_of_public_models() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = load_external(PAGE.parents[2] / "data" / "external").query("cohort == 'slimpajama'")
+    weights = rows.pivot_table("p", "run_id", "pair", fill_value=0.0)
+    own = rows[rows["pair"] == "c4"].join(weights, on="run_id")
+    assert "mix1-122M,c4,0.218462,122000000,3.3628\n" in page
+    law = fit_mixture_law(own, "c4", list(weights))
+    for name in ("gamma", "t[book]", "t[commoncrawl]", "alpha", "l_inf"):
+        printed = re.search(rf"^ *{re.escape(name)} +([\d.]+) ", page, re.M)
+        assert printed and float(printed[1]) == pytest.approx(law.params[name], rel=1e-3), name
+    left = leave_one_mixture_out(law)
+    errors = [
+        100 * np.sqrt(((left[name] / left["loss"] - 1) ** 2).mean())
+        for name in ("predicted", "naive")
+    ]
+    both = "left out: {:.2g} %; of the mean of the others at the size: {:.2g} %"
+    assert both.format(*errors) in page
 
 
 def test_the_budgets_that_a_test_makes_smaller_are_those_of_the_page() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
+from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.papers.charts.display import Figure, show
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.provenance import Provenance
@@ -66,6 +67,20 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         f"{meant}{unjudged(grid)}",
         folded=folded,
     )
+
+
+def reported(law: LawFit, name: str) -> str:
+    """A coefficient of a law with its 95 % interval; of one at a bound, how far it may be away.
+
+    >>> from mnmt_repro.laws import fit_power_law
+    >>> reported(fit_power_law([1e4, 1e5, 1e6, 1e7], [4, 2.5, 1.76, 1.375]), "alpha")
+    'α = 0.30 (0.25 to 0.37)'
+    """
+    sign = {"alpha": "α", "l_inf": "L∞"}[name]
+    value, (low, high) = law.params[name], law.interval()[name]
+    if name in law.held:
+        return f"{sign} at its bound of {value:g} (up to {high:.2f})"
+    return f"{sign} = {value:.2f} ({low:.2f} to {high:.2f})"
 
 
 PARAMETERS = {"alpha": "exponent α", "beta": "factor β", "l_inf": "irreducible loss L∞"}

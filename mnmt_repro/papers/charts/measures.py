@@ -102,7 +102,8 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     All three have as many decimals as show two digits of the interval's half width, or one digit
     where this half width would begin with 36 or more, as the Particle Data Group rounds. They have
     one more where one of them would read as the row's `limit` and yet lies beside it. An interval
-    without a width is left out.
+    without a width is left out. A number that is an end of its interval sits on a bound of what can
+    be measured, so it is a least or a greatest value.
 
     >>> measured("gain", {"value": 2.392, "low": 0.6642, "high": 4.209})
     '+2.4 % (+0.7 to +4.2 %)'
@@ -110,6 +111,8 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     '+0.00 % (−0.10 to +0.11 %)'
     >>> measured("gain", {"value": 0.62, "low": 0.011, "high": 1.19, "limit": "0"})
     '+0.62 % (+0.01 to +1.19 %)'
+    >>> measured("factor", {"value": 10, "low": 7.9021, "high": 10})
+    '≥10.0 times (from 7.9)'
     """
     numbers = [float(row[name]) for name in ("value", "low", "high")]
     if not all(map(math.isfinite, numbers)) or numbers[1] == numbers[2]:
@@ -126,6 +129,9 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     )
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in shown)
     unit = shown[0][2]
+    if numbers[0] in numbers[1:]:
+        sign, end = ("≥", f"from {low}") if numbers[0] == numbers[2] else ("≤", f"up to {high}")
+        return f"{sign}{text}{unit} ({end}{unit * (unit == ' %')})".replace("-", "−")
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
 

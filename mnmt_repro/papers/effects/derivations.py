@@ -342,28 +342,6 @@ def compare_counting() -> _Comparison:
     return _Comparison(implicit_gradient(EXAMPLE, EXAMPLE_WEIGHTS), *each)
 
 
-@framed()
-def working() -> Rows:
-    """The arithmetic of the example, a row a pair, as text.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, token gradients, p, mean tokens, mean gradient a token, w``.
-    """
-    lengths = mean_tokens(EXAMPLE)
-    weights = explicit_weights(EXAMPLE_WEIGHTS, lengths)
-    for pair, rows in EXAMPLE.items():
-        yield {
-            "pair": pair_name(pair),
-            "token gradients": "; ".join(", ".join(map(str, row)) for row in rows),
-            "p": str(EXAMPLE_WEIGHTS[pair]),
-            "mean tokens": str(lengths[pair]),
-            "mean gradient a token": str(Fraction(sum(map(sum, rows)), sum(map(len, rows)))),
-            "w": str(weights[pair]),
-        }
-
-
 @framed("pair", "p", "w", "predicted")
 def token_shares(rows: pd.DataFrame) -> Rows:
     """The task weights that runs were in fact trained with: each pair's share of target tokens.

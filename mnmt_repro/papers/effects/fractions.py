@@ -24,7 +24,7 @@ from mnmt_repro.papers.effects.cells import Cells, Rows, common_cells, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.grids import LossGrid, read_grid
 from mnmt_repro.papers.effects.noise import Measure, common_draws, drawn, drawn_beside, measured
-from mnmt_repro.papers.effects.prediction import fit_eq11, held_out, predict_unseen
+from mnmt_repro.papers.effects.prediction import FORMS, fit_eq11, held_out, predict_unseen
 from mnmt_repro.papers.effects.scaling import PairFits, joint_law
 
 
@@ -74,9 +74,6 @@ def observed_frontier(points: pd.DataFrame) -> pd.DataFrame:
     own["share"] = own["share"].round(9)
     wide = own.pivot_table(index=["n", "share"], columns="pair", values="loss").dropna()
     return wide.reset_index().rename(columns={"share": "p"})
-
-
-FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
 
 
 def both_forms(

@@ -11,7 +11,8 @@ import pandas as pd
 from mnmt_repro.laws import FractionFit, fit_fraction
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.laws.fraction import Form
-from mnmt_repro.papers.effects.cells import Cells
+from mnmt_repro.laws.uncertainty import percentiles
+from mnmt_repro.papers.effects.cells import Cells, Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
     Measure,
@@ -26,6 +27,9 @@ from mnmt_repro.results.schema import CEILINGS
 
 UNSEEN_WEIGHTS, LARGEST_SIZES = (0.1, 0.5, 0.9), 2
 """What claims A14 and A15 hold out."""
+FORMS: dict[Form, str] = {"eq12": "Eq. 12", "eq13": "Eq. 13"}
+PLAIN = "plain interpolation"
+"""What pages call `neighbours_seen`."""
 
 
 def held_out(
@@ -148,6 +152,119 @@ def nearest_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str) -> Array:
         apart = np.abs(np.log(seen[n] / size)).where(near)
         shares.append(apart <= apart.min() + 1e-9)
     return np.array([each / each.sum() for each in shares])
+
+
+def neighbours_seen(seen: pd.DataFrame, held: pd.DataFrame, n: str = "n") -> Array:
+    """No law: straight lines between the nearest cells, in the logs of weight, size and loss.
+
+    At each weight seen, the line through the two nearest sizes is read at the size of the cell
+    held. Then the line through the two nearest weights is read at its weight.
+
+    Returns
+    -------
+    (cells held, cells seen)
+        Shares of the log losses seen in the prediction of each cell held.
+    """
+    shares, weights = np.zeros((len(held), len(seen))), np.sort(seen["p"].unique())
+    of_weight = [np.flatnonzero(seen["p"] == p) for p in weights]
+    sizes = seen[n].to_numpy(dtype=float)
+    for k, (p, size) in enumerate(zip(held["p"], held[n], strict=True)):
+        for share, at in zip(_on_line(weights, p), of_weight, strict=True):
+            shares[k, at] = share * _on_line(sizes[at], size)
+    return shares
+
+
+def _on_line(known: Array, at: float) -> Array:
+    """Shares of the values at known places in that at another, on the line of the nearest two."""
+    if len(known) == 1:
+        return np.ones(1)
+    away, order = np.log(known / at), np.argsort(known)
+    right = int(np.clip(np.searchsorted(away[order], 0), 1, len(known) - 1))
+    low, high = order[right - 1], order[right]
+    share = np.zeros(len(known))
+    share[low], share[high] = away[high], -away[low]
+    return np.asarray(share / (away[high] - away[low]))
+
+
+def interpolate_unseen(
+    cells: pd.DataFrame,
+    unseen: pd.Series,
+    column: str = "loss",
+    n: str = "n",
+    losses: Array | None = None,
+) -> Unseen:
+    """As `predict_unseen`, by lines between the nearest cells seen (`neighbours_seen`)."""
+    out, all_of = unseen.to_numpy(), cells[column].to_numpy() if losses is None else losses
+    shares = neighbours_seen(cells[~unseen], cells[unseen], n)
+    return Unseen(
+        truth=all_of[..., out],
+        predicted=np.exp(np.log(all_of[..., ~out]) @ shares.T),
+        spread=np.ptp(all_of, axis=-1, keepdims=True),
+    )
+
+
+def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame, n: str = "n") -> Array:
+    """Which losses lie in the laws' own 95 % intervals: of their mean curve, and of a new loss.
+
+    The interval of a loss adds the scatter of the losses that the laws were fitted to.
+
+    Returns
+    -------
+    (2, cells)
+        1 where a loss is inside and 0 where not; NaN where a law has no intervals.
+    """
+    if any(not law.identified or law.degrees_of_freedom < 1 for law in laws):
+        return np.full((2, len(cells)), np.nan)
+    curves, variance = [], 0.0
+    for k, law in enumerate(laws):
+        values = law.draws(law.resampling, draws=500, seed=k).values
+        curves.append(law.law.curve(values, law.law.rows_at(cells["p"], cells[n])))
+        scatter = ((law.loss / law.fitted() - 1) ** 2).sum() / law.degrees_of_freedom
+        variance += scatter / len(laws)
+    curve = np.mean(curves, axis=0)
+    run = curve * np.exp(np.random.default_rng(0).normal(0, np.sqrt(variance), curve.shape))
+    return np.array([cells["loss"].between(*percentiles(draws)) for draws in (curve, run)], float)
+
+
+@framed(
+    *("pair", "predictor", "error", "low", "high", "unseen weights", "larger models"),
+    *("in its band", "in its interval"),
+)
+def predictors(cells: Cells, errors: Errors, draws: int = 400) -> Rows:
+    """Who predicts unseen runs best: Eq. 12, Eq. 13, lines between neighbours, the nearest run.
+
+    All read the same cells, and predict those that A14 and A15 hold out.
+
+    Parameters
+    ----------
+    cells
+        Of all pairs, with their sizes as ``n`` and their losses as ``loss``.
+    errors
+        Of the laws.
+
+    Returns
+    -------
+    DataFrame
+        ``pair, predictor, error`` (root mean square, relative) with its 95 % interval ``low,
+        high``, and its parts at ``unseen weights`` of sizes seen and on ``larger models``; of a
+        law the shares of `in_own_intervals`.
+    """
+    for pair, own in cells.groupby("pair"):
+        unseen = held_out(own)
+        out, losses = own[unseen], drawn(own.assign(cross_entropy=own["loss"]), draws=draws)
+        larger = (out["n"] > own.loc[~unseen, "n"].max()).to_numpy()
+        rivals, inside = {}, {}
+        for form, name in FORMS.items():
+            law = fit_eq11(own[~unseen], form, errors=errors)
+            rivals[name], nearest = predict_unseen(own, unseen, law, losses=losses)
+            inside[name] = in_own_intervals([law], out).mean(axis=1)
+        rivals |= {PLAIN: interpolate_unseen(own, unseen, losses=losses), "nearest run": nearest}
+        for name, each in rivals.items():
+            miss = centred(root_mean_squares(each.relative))
+            squares = pd.Series(each.relative[0] ** 2).groupby(larger).mean()
+            parts = squares.reindex([False, True]) ** 0.5
+            shares = inside.get(name, (np.nan, np.nan))
+            yield (pair, name, miss.value, miss.low, miss.high, *parts, *shares)
 
 
 def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:

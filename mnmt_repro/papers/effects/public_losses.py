@@ -108,20 +108,6 @@ def domain_laws(rows: pd.DataFrame) -> dict[str, JointLawFit]:
 
 
 @framed()
-def laws_by_domain(laws: Mapping[str, JointLawFit]) -> Rows:
-    """Coefficients of each domain's law: ``domain, alpha, L_inf, R², mixtures, losses``."""
-    for name, law in laws.items():
-        yield {
-            "domain": name,
-            "alpha": law.alpha,
-            "L_inf": law.l_inf,
-            "R²": law.r2,
-            "mixtures": len(law.law.keys),
-            "losses": law.observations,
-        }
-
-
-@framed()
 def law_curves(rows: pd.DataFrame, laws: Mapping[str, JointLawFit]) -> Rows:
     """Laws over all sizes: ``domain, p, n, loss``, the mean over mixtures of one weight."""
     for name, part in rows.groupby("pair"):

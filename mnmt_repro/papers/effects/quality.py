@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit
 from mnmt_repro.papers.effects.cells import Rows, check_one, framed, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet, root_mean_square
@@ -136,27 +134,6 @@ def parallel_r2(points: pd.DataFrame) -> float:
     loss, score = (within_weights(points, name) for name in ("loss", "score"))
     left = score - parallel_slope(points) * loss
     return float(1 - (left**2).sum() / ((points["score"] - points["score"].mean()) ** 2).sum())
-
-
-@framed()
-def score_laws(laws: Mapping[str, FractionFit]) -> Rows:
-    """Tabulate the laws of `fractions.fraction_fits`.
-
-    Returns
-    -------
-    DataFrame
-        ``pair, α, limit, R², identified``. No size would pass the score `limit`. It is at its
-        bound where the scores alone would put it higher than a score can be.
-    """
-    for pair, fit in laws.items():
-        all_but = "all but the limit, which is at its bound" if "l_inf" in fit.held else "yes"
-        yield {
-            "pair": pair,
-            "α": fit.params["alpha"],
-            "limit": fit.params["l_inf"],
-            "R²": fit.r2,
-            "identified": all_but if fit.identified else f"no: {fit.reason}",
-        }
 
 
 def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:

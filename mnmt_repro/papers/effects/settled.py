@@ -234,7 +234,9 @@ def fractions_by_way(
     DataFrame
         ``way, n, times, low, high`` (95 %), ``deficit, deficit_low, deficit_high`` (per cent) and,
         of the pair with the fewest, ``own`` tokens per parameter and ``passes`` over its text.
-        The deficit is NaN where a pair has no single-pair model of the size.
+        The deficit is NaN where a pair has no single-pair model of the size. ``unread`` is the
+        share of draws of the noise in which a loss lies outside those of single pairs; where it
+        exceeds a tenth, there is no interval.
     """
     for way, names in cohorts.items():
         mixed, alone = (rows[rows["cohort"] == name] for name in names)
@@ -249,6 +251,7 @@ def fractions_by_way(
             if np.isnan(times[0]) or len(group) < alone.loc[single, "pair"].nunique():
                 continue
             of_text = {"own": own_tokens(group).min(), "passes": passes[n]}
+            of_text["unread"] = np.isnan(times[1:]).mean() if len(times) > 1 else np.nan
             share, cost = _measured(times), _deficit(every[every["n_non_embedding"] == n], weight)
             values = {"times": share.value, "low": share.low, "high": share.high}
             values |= {"deficit": cost.value, "deficit_low": cost.low, "deficit_high": cost.high}

@@ -15,7 +15,13 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import FractionFit, fit_fraction
+from mnmt_repro.laws import (
+    FractionFit,
+    fit_fraction,
+    fit_joint_law,
+    fit_mixture_law,
+    leave_one_mixture_out,
+)
 from mnmt_repro.laws.checks import Array, Errors
 from mnmt_repro.papers.effects.cells import Cells, Rows, framed, in_regime, mean_losses
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
@@ -31,7 +37,12 @@ from mnmt_repro.papers.effects.noise import (
     root_mean_square,
     root_mean_squares,
 )
-from mnmt_repro.papers.effects.prediction import identified_law
+from mnmt_repro.papers.effects.prediction import (
+    FORMS,
+    identified_law,
+    in_own_intervals,
+    neighbours_seen,
+)
 
 Laws = dict[str, list[FractionFit]]
 """Pair to its laws, one from each two-pair cohort that has it; a law's label is its cohort."""
@@ -50,7 +61,8 @@ class Prediction:
         Of the two-pair cohorts.
     laws : Laws
     cells, errors : DataFrame
-        From `mixture_cells` and `predict`.
+        From `mixture_cells` and `predict`; ``interpolated`` is the relative error of lines between
+        the two-pair models (`prediction.neighbours_seen`), without a law.
     """
 
     points: Mapping[str, pd.DataFrame]
@@ -62,6 +74,18 @@ class Prediction:
     def miss(self) -> Measure:
         """Relative error of the laws on the models of many pairs."""
         return root_mean_square(self.errors["relative_error"])
+
+    @property
+    def plain_miss(self) -> Measure:
+        """Relative error of lines between the two-pair models."""
+        return root_mean_square(self.errors["interpolated"])
+
+    def in_own_intervals(self) -> Array:
+        """Shares of the losses in the laws' own 95 % intervals: of the curve, and of a new loss."""
+        inside = [
+            in_own_intervals(self.laws[str(pair)], own) for pair, own in self.errors.groupby("pair")
+        ]
+        return np.asarray(np.hstack(inside).mean(axis=1))
 
 
 def from_two(
@@ -98,7 +122,16 @@ def from_two(
     cells = mixture_cells(mine, pairs=len(pairs))
     if not set(laws) & set(cells["pair"]):
         raise InputError(f"{cohort}: no stored run can be predicted from {', '.join(known)}")
-    return Prediction(points=points, laws=laws, cells=cells, errors=predict(laws, cells))
+    errors_of = predict(laws, cells)
+    for pair, own in errors_of.groupby("pair"):
+        read = [
+            np.exp(neighbours_seen(alone, own) @ np.log(alone["loss"]))
+            for table in points.values()
+            for name, alone in table.groupby("pair")
+            if alike or name == pair
+        ]
+        errors_of.loc[own.index, "interpolated"] = np.mean(read, axis=0) / own["loss"] - 1
+    return Prediction(points=points, laws=laws, cells=cells, errors=errors_of)
 
 
 def pair_laws(points: Mapping[str, pd.DataFrame], errors: Errors = "absolute") -> Laws:
@@ -211,31 +244,6 @@ def three_pairs_from_two(evidence: Evidence, setting: Setting) -> Units:
     return {"all": prediction_measures(laws, cells, setting.n)}
 
 
-@framed("mixture", "pair", "p", "sizes", "error", "bias", "worst")
-def error_table(predicted: pd.DataFrame) -> Rows:
-    """Errors of `predict` on every mixture and pair.
-
-    Returns
-    -------
-    DataFrame
-        ``mixture, pair, p, sizes, error`` (root mean square, relative), ``bias`` (mean of observed
-        over predicted, less one: above zero where the model does worse than predicted) and
-        ``worst``.
-    """
-    for (mixture, pair, p), group in predicted.groupby(["mixture", "pair", "p"]):
-        sizes = group["n"].nunique()
-        yield {"mixture": mixture, "pair": pair, "p": p, "sizes": sizes} | _summary(group)
-
-
-def _summary(group: pd.DataFrame) -> dict[str, float]:
-    relative = group["relative_error"].to_numpy()
-    return {
-        "error": root_mean_square(relative).value,
-        "bias": float((group["loss"] / group["predicted"] - 1).mean()),
-        "worst": float(np.abs(relative).max()),
-    }
-
-
 @framed("pair", "p", "n", "loss")
 def law_lines(laws: Laws, cells: pd.DataFrame) -> Rows:
     """The mean of a pair's laws over the range of sizes, at the weights of `cells`.
@@ -282,31 +290,46 @@ def same_share(cells: pd.DataFrame, two: Mapping[str, pd.DataFrame]) -> Rows:
         yield both.assign(ratio=both["loss"] / both["loss_two"])
 
 
-@framed("pair", "p", "mixtures", "sizes", "spread")
-def rest_matters(cells: pd.DataFrame) -> Rows:
-    """The same share of a pair where the rest of the mixture differs.
+def left_out_mixtures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Relative errors on each mixture, predicted from the other mixtures of the same pairs.
 
-    The laws predict that the rest does not matter: a loss depends on the pair's own share alone.
+    Parameters
+    ----------
+    rows
+        From `results.load`, of one cohort, test set and domain, without zero-shot rows.
 
     Returns
     -------
     DataFrame
-        ``pair, p, mixtures, sizes, spread``: mean over sizes of the largest loss over the smallest,
-        less one.
+        A row a loss. ``law of mixtures`` reads the weights of all pairs. ``Eq. 12`` and ``Eq. 13``
+        read a pair's own weight, as Paper A does; so does ``Eq. 7``, whose factor is of one weight,
+        so it is NaN where no other mixture has that weight. ``mean`` is of the other mixtures.
     """
-    for (pair, p), group in cells.groupby(["pair", cells["p"].round(9)]):
-        mixtures = group.groupby("n")["mixture"].nunique()
-        sizes = mixtures[mixtures > 1].index
-        if not len(sizes):
-            continue
-        losses = group[group["n"].isin(sizes)].groupby("n")["loss"]
-        yield {
-            "pair": pair,
-            "p": p,
-            "mixtures": group["mixture"].nunique(),
-            "sizes": len(sizes),
-            "spread": (losses.max() / losses.min() - 1).mean(),
-        }
+    weights = rows.pivot_table("p", "run_id", "pair", fill_value=0.0)
+    table = []
+    for pair, own in rows.groupby("pair"):
+        of_law = own.join(weights, on="run_id")
+        law = fit_mixture_law(of_law, str(pair), [*map(str, weights)], errors="relative")
+        left = leave_one_mixture_out(law).rename(
+            columns={"predicted": "law of mixtures", "naive": "mean"}
+        )
+        cells = own[["pair", "n_non_embedding", "cross_entropy"]].assign(p=own["p"].round(9))
+        cells = cells.rename(columns={"n_non_embedding": "n", "cross_entropy": "loss"})
+        for name in own["mixture"].unique():
+            out = (own["mixture"] == name).to_numpy()
+            seen, held = cells[~out], cells[out]
+            size, p = held["n"].to_numpy(), held["p"].to_numpy()
+            for form, title in FORMS.items():
+                fraction = fit_fraction(seen, form=form, n="n", loss="loss", errors="relative")
+                left.loc[out, title] = fraction.predict(p, size)
+            if p[0] in seen["p"].to_numpy():
+                joint = fit_joint_law(seen, n="n", loss="loss", errors="relative")
+                left.loc[out, "Eq. 7"] = joint.predict(p, size)
+        table.append(left)
+    every = pd.concat(table, ignore_index=True)
+    return (
+        every[["law of mixtures", *FORMS.values(), "Eq. 7", "mean"]].div(every["loss"], axis=0) - 1
+    )
 
 
 def seed_distance(rows: pd.DataFrame) -> float:

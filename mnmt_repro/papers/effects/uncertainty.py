@@ -1,4 +1,4 @@
-"""How sure the laws are: noise, repeats, standard deviations, the exact irreducible loss.
+"""How sure the laws are: noise, repeats, and laws compared.
 
 Tables of several cohorts are of their grids (`grids.read_all`).
 """
@@ -11,18 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.corpora.conlang import ConlangConfig, irreducible_entropy
+from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     AdditiveLaw,
-    JointLawFit,
-    PowerLawFit,
     error_summary,
     fit_additive_law,
     fit_fraction,
     leave_one_weight_out,
 )
-from mnmt_repro.laws.checks import Errors
 from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import Reading, pooled_aicc
@@ -33,7 +30,6 @@ from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.fractions import FORMS
 from mnmt_repro.papers.effects.grids import LossGrid
 from mnmt_repro.papers.effects.noise import between_seeds, pooled_sd
-from mnmt_repro.papers.effects.scaling import fit_pairs
 from mnmt_repro.results.repeats import compare
 
 KEY = ["run_id", "pair", "test_set", "domain"]
@@ -236,54 +232,6 @@ def _compared(fits: Sequence[LawFit], weight_out: float = float("nan")) -> dict[
         "aicc": pooled_aicc(fits),
         "error on a weight": weight_out,
     }
-
-
-_KINDS: tuple[Errors, ...] = ("absolute", "relative")
-
-
-@framed(
-    *("cohort", "pair", "law", "errors", "lowest loss", "fitted L∞", "low", "high", "exact"),
-    "covered",
-    by=["cohort", "pair", "law"],
-)
-def against_truth(points: Mapping[str, pd.DataFrame]) -> Rows:
-    """Fitted irreducible losses beside the exact one, for cohorts of generated languages.
-
-    Parameters
-    ----------
-    points
-        Cohort to its points; see `scaling.observed`.
-
-    Returns
-    -------
-    DataFrame
-        ``cohort, pair, law, errors, lowest loss`` (of all runs that the law is fitted to), ``fitted
-        L∞, low, high, exact, covered``: of the single pair's own law and of the joint law, with
-        the fit's 95 % interval, by residual bootstrap where L∞ sits at its bound.
-    """
-    for cohort, frame in points.items():
-        if (config := languages(cohort)) is None:
-            continue
-        for errors in _KINDS:
-            for pair, (alone, joint) in fit_pairs(frame, errors).items():
-                laws: dict[str, PowerLawFit | JointLawFit] = {"joint (Eq. 7)": joint}
-                if 1.0 in alone:
-                    laws["p = 1 alone (Eq. 6)"] = alone[1.0]
-                for name, law in laws.items():
-                    exact = irreducible_entropy(config, pair)
-                    low, high = law.interval()["l_inf"]
-                    yield {
-                        "cohort": cohort_name(cohort),
-                        "pair": pair_name(pair),
-                        "law": name,
-                        "errors": errors,
-                        "lowest loss": min(law.loss),
-                        "fitted L∞": law.l_inf,
-                        "low": low,
-                        "high": high,
-                        "exact": exact,
-                        "covered": bool(low <= exact <= high),
-                    }
 
 
 def languages(cohort: str) -> ConlangConfig | None:

@@ -1,0 +1,112 @@
+"""Figure 6: what its panels compare, and why the factor f / p falls with the size of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from IPython.display import Markdown
+
+from mnmt_repro import results
+from mnmt_repro.papers.charts.display import Figure, show
+from mnmt_repro.papers.charts.lines import lines
+from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.effects.fractions import SIMILARITY_COHORTS, Line, compare_lines
+from mnmt_repro.papers.effects.settled import fractions_by_way, ways
+
+_DECAY, _EARLY = "generated, with a final decay", "real text, stopped early"
+_BESIDE, _SAME = "partner of German, stopped early", "the same English sentences"
+_DOMAINS, _GERMAN = "test set, real text", ("eng-deu",)
+COMPARED = {
+    "direction": [
+        Line(panel=_DECAY, label="one source, two targets", cohort="conlang-steady"),
+        Line(panel=_DECAY, label="two sources, one target", cohort="conlang-steady-many2one"),
+        Line(panel=_EARLY, label="out of English", cohort="webtech-en-dezh"),
+        Line(panel=_EARLY, label="into English", cohort="webtech-dezh-en"),
+    ],
+    "similarity": [
+        *(
+            Line(panel="targets, with a final decay", label=f"similarity {value:g}", cohort=name)
+            for value, name in SIMILARITY_COHORTS["steady"].items()
+        ),
+        Line(panel=_BESIDE, label="Chinese", cohort="webtech-en-dezh", pairs=_GERMAN),
+        Line(panel=_BESIDE, label="French", cohort="webtech-en-defr", pairs=_GERMAN),
+    ],
+    "domain": [
+        Line(panel=_DOMAINS, label="in-domain", cohort="webtech-en-dezh"),
+        Line(panel=_DOMAINS, label="newstest21", cohort="webtech-en-dezh", test_set="newstest21"),
+    ],
+    "real": [
+        Line(panel="with a final decay", label="out of English", cohort="webtech-steady"),
+        Line(panel=_SAME, label="out of English, beside Chinese", cohort="shared-en-dezh"),
+        Line(panel=_SAME, label="into English", cohort="shared-dezh-en"),
+    ],
+}
+"""Tab of the page to the lines that it compares."""
+
+
+def fraction_panel(stored: pd.DataFrame, tab: str, caption: str) -> Figure | Markdown:
+    """Draw f against p by the joint law, the mean over languages, for one entry of `COMPARED`.
+
+    Parameters
+    ----------
+    stored
+        From `results.load`, of all domains.
+    """
+    comparison = compare_lines(stored, COMPARED[tab])
+    f, ends = comparison.lines, ["f", "f_low", "f_high"]
+    if f.empty:
+        return Markdown("*These runs are not in the store that is read.*")
+    means = f.astype(dict.fromkeys(ends, float))
+    means = means.groupby(["panel", "line", "p"], as_index=False, sort=False)[ends].mean()
+    chart = lines(
+        means,
+        "p",
+        "f",
+        by="line",
+        panel="panel",
+        titles={"p": "weight p", "f": "effective fraction f"},
+        interval=("f_low", "f_high"),
+        diagonal=True,
+        domain=(0, 1.3),
+    )
+    return show(
+        chart,
+        name=f"fig6-{tab}",
+        alt="Effective fraction against weight, a line for each of what is compared. "
+        "The dotted diagonal is f = p.",
+        data=f,
+        provenance=Provenance.of(comparison.rows),
+        caption=caption,
+    )
+
+
+LONG = "conlang-settled"
+
+
+def why_it_falls(weight: float = 0.05) -> Markdown:
+    """Say whether f / p falls with size for lack of text or for the weight, as far as runs show.
+
+    In text-matched runs a pair reads as much at this weight as alone. So what falls there falls for
+    the weight. The weight is the cause if log(f / p) falls by at least half as much there.
+    """
+    matched_runs = f"{LONG}-matched"
+    rows = results.load(cohort=[LONG, matched_runs], test_set="indomain", domain="all")
+    both = {way: ways(LONG)[way] for way in ("all of the text", "text-matched")}
+    shares = fractions_by_way(rows, both, weight)
+    if shares.empty or shares["way"].nunique() < 2:
+        return Markdown("*The long runs that would show why are not in the store that is read.*")
+    usual, matched = (shares[shares["way"] == way].sort_values("n")["times"] for way in both)
+    usual_fall, matched_fall = (np.log(each.iloc[0] / each.iloc[-1]) for each in (usual, matched))
+    weighs = matched_fall >= usual_fall / 2
+    small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == weight)]
+    seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
+    cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
+    effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
+    return Markdown(
+        "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
+        f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at "
+        f"N = {shares['n'].min():,} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,} with all "
+        "of the text. Where a pair reads as much text at this weight as alone (*text-matched*), "
+        f"it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. "
+        f"These runs have {' to '.join(map(str, seeds))} seeds a pair, so this is no verdict (A7)."
+    )
