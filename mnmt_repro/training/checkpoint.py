@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import re
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -27,14 +26,6 @@ from mnmt_repro.training.distributed import processes, whole
 from mnmt_repro.typed_config import Amount, Natural, build
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
-_TYPES = {  # by their names in a safetensors file
-    "BOOL": torch.bool, "C64": torch.complex64,
-    "U8": torch.uint8, "U16": torch.uint16, "U32": torch.uint32, "U64": torch.uint64,
-    "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
-    "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64,
-    "F8_E4M3": torch.float8_e4m3fn, "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
-    "F8_E5M2": torch.float8_e5m2, "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
-}  # fmt: skip
 
 
 @dataclass
@@ -124,7 +115,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 class TensorFile:
     """A safetensors file, opened once: one that takes its place meanwhile is not seen.
 
-    The library's reader opens a path twice, and may put one file's header to another's tensors.
+    The library's reader opens a path twice, and may put one file's header to another's tensors. So
+    it is given the name of our descriptor, which stays the same file.
 
     Raises
     ------
@@ -134,45 +126,27 @@ class TensorFile:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._mapped: Callable[[], mmap.mmap | None] = lambda: None
         try:
             self._file = self.path.open("rb")  # noqa: SIM115 (`read` maps it again)
             weakref.finalize(self, self._file.close)
-            content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._start = 8 + int.from_bytes(content[:8], "little")
-            self._header = dict(json.loads(content[8 : self._start]))
-            metadata = dict(self._header.pop("__metadata__", {}))
-            self.metadata = {name: str(value) for name, value in metadata.items()}
-            spans = sorted(about["data_offsets"] for about in self._header.values())
-            edges = [0, *(end for _, end in spans)]
-            begins = [begin for begin, _ in spans]
-            if begins != edges[:-1] or self._start + edges[-1] != len(content):
-                raise ValueError(f"{len(content)} bytes are not what its header says")
-            self.read()  # so that none fails later
+            with self._mapped() as file:
+                self.metadata: dict[str, str] = file.metadata() or {}
+                self._names = list(file.keys())
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror}") from error
-        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+        except SafetensorError as error:
             raise InputError(
                 f"cannot read the checkpoint {path}: {error}; it is damaged: put a whole copy in "
                 "its place, or remove it and begin again"
             ) from error
 
-    def read(self, *names: str) -> dict[str, Tensor]:
-        """Tensors of these names, or all, mapped from the file and not copied.
+    def _mapped(self) -> Any:
+        return safe_open(f"/dev/fd/{self._file.fileno()}", framework="pt")
 
-        They share a mapping with those that are still in use, as each mapping keeps a descriptor.
-        """
-        mapped = self._mapped()
-        if mapped is None:
-            mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
-            self._mapped = weakref.ref(mapped)
-        content, tensors = memoryview(mapped)[self._start :], {}
-        for name in names or self._header:
-            about = self._header[name]
-            part, dtype = content[slice(*about["data_offsets"])], _TYPES[about["dtype"]]
-            flat = torch.frombuffer(part, dtype=dtype) if part else torch.empty(0, dtype=dtype)
-            tensors[name] = flat.view(about["shape"])
-        return tensors
+    def read(self, *names: str) -> dict[str, Tensor]:
+        """Tensors of these names, or all, mapped from the file and not copied."""
+        with self._mapped() as file:
+            return {name: file.get_tensor(name) for name in names or self._names}
 
     def digest(self) -> bytes:
         """SHA-256 of the file."""
