@@ -163,12 +163,6 @@ def diagonal_fisher(
     return {name: value / tokens for name, value in fisher.items()}
 
 
-def check_rising(values: Sequence[float], what: str) -> None:
-    """Raise `InputError` unless there are values that rise from above 0."""
-    if not values or not all(a < b for a, b in pairwise([0.0, *values])):
-        raise InputError(f"{what} must rise from above 0, got {list(values)}")
-
-
 def fisher_groups(
     fisher: Mapping[str, Tensor], groups: Groups, thresholds: Sequence[float]
 ) -> dict[str, Tensor]:
@@ -190,7 +184,8 @@ def fisher_groups(
     InputError
         When thresholds do not rise from above 0, or a parameter has no Fisher information.
     """
-    check_rising(thresholds, "Fisher thresholds")
+    if not thresholds or not all(a < b for a, b in pairwise([0.0, *thresholds])):
+        raise InputError(f"Fisher thresholds must rise from above 0, got {list(thresholds)}")
     result = {}
     for name, group in groups.items():
         if name not in fisher:
