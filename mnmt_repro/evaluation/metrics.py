@@ -50,22 +50,16 @@ def make_metric(name: str, target_language: str) -> Metric:
     Raises
     ------
     InputError
-        When there is no such metric, or spBLEU's pieces are not on this machine.
+        When spBLEU's pieces are not on this machine.
     """
-    if name == "bleu":
-        return BLEU(tokenize=_tokeniser(target_language))
-    if name == "chrf":
-        return CHRF()
-    if name == "chrfpp":
-        return CHRF(word_order=2)
-    if name != "spbleu":
-        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {name}")
-    if not flores_pieces().is_file():
+    if name == "spbleu" and not flores_pieces().is_file():
         raise InputError(
             f"spBLEU needs the file {flores_pieces()}, which sacrebleu downloads when it is "
             f"called with --tokenize {FLORES}"
         )
-    return BLEU(tokenize=FLORES)
+    if name in ("chrf", "chrfpp"):
+        return CHRF(word_order=2 if name == "chrfpp" else 0)
+    return BLEU(tokenize=FLORES if name == "spbleu" else _tokeniser(target_language))
 
 
 def _tokeniser(language: str) -> str:
