@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, read_fields
-from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
+from mnmt_repro.cli.presets import Preset, of_preset, of_upgraded
 from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -46,10 +46,6 @@ class TrainOptions:
         "settings of Paper A's first size or Paper B's baseline, which need many GPUs and have not "
         "been run here. Options beside it replace its values",
     )
-    config: Path | None = setting(
-        "settings of another run, by its run.json. Options beside it replace its values",
-        metavar="FILE",
-    )
     data: tuple[str, ...] | None = setting(
         "your own bitext, such as eng-deu=talks.tsv; give the option once for each pair. FILE is "
         "a .tsv, a .jsonl or two text files SOURCE,TARGET, also as .gz or .xz. Columns are named "
@@ -67,7 +63,7 @@ class TrainOptions:
     pairs: str | None = setting(
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
     )
-    conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
+    conlang: ConlangConfig | None = None  # of the model that is trained on; no option
     any_precision: bool = False  # none was asked for, here or by what settings are taken from
     concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
@@ -143,7 +139,7 @@ class TrainOptions:
 
 
 def usual(options: argparse.Namespace) -> dict[str, Any]:
-    """Defaults that follow from other options: an upgraded model's, another run's or a preset's.
+    """Defaults that follow from other options: an upgraded model's or a preset's.
 
     A budget that is given, in steps or in tokens, stands alone, and a learning rate is taken over
     with its optimiser only.
@@ -157,8 +153,6 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if options.continue_from is not None:
         values = dict.fromkeys(SETTLED) | of_upgraded(options.continue_from, options)
-    elif options.config is not None:
-        values = of_run(options.config, options)
     elif options.preset is not None:
         values = of_preset(options.preset)
     if options.steps or options.target_tokens:
@@ -178,9 +172,8 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
 def _refuse_excluded(options: argparse.Namespace) -> None:
     """Refuse options that exclude each other; the reason names the one that is to go."""
     for names, excluded, why in (
-        ("preset config", options.continue_from, "{}: the upgraded model has its settings; leave "
+        ("preset", options.continue_from, "{}: the upgraded model has its settings; leave "
          "one of the two out"),
-        ("preset", options.config, "{}: --config has all settings; leave one of the two out"),
         ("corpus pairs", options.data, "--data: your own text; leave out --corpus and --pairs"),
         ("valid", not options.data, "--valid goes with --data; registered corpora have their own"),
         ("temperature upsample", options.weights, "--weights: leave out --temperature and "
