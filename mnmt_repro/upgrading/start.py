@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -22,8 +21,8 @@ from mnmt_repro.training.checkpoint import (
 )
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.typed_config import build, convert
-from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
-from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
+from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.learning_rate import scale_updates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,39 +96,6 @@ class Start:
 def is_adafactor(state: Mapping[int, Mapping[str, Tensor]]) -> bool:
     """Whether an optimiser's state is Adafactor's; else it is AdamW's, or none."""
     return any("row_var" in each or "variance" in each for each in state.values())
-
-
-AnyStart = TypeVar("AnyStart", bound=Start)
-
-
-def slow_by_fisher(
-    start: AnyStart,
-    sentences: Iterable[tuple[Tensor, Tensor]],
-    thresholds: Sequence[tuple[float, Gamma]],
-) -> AnyStart:
-    """Choose the learning rate of old parameters by Fisher information (Appendix D, Table 11).
-
-    Parameters
-    ----------
-    sentences
-        As of `diagonal_fisher`; of the old pairs, encoded for the new model.
-    thresholds
-        Rising Fisher information, and the factor of the old entries above it, which have more than
-        this threshold and not more than the next; those below the first keep gamma_old.
-
-    Raises
-    ------
-    InputError
-        When there are none, or they do not rise from above 0, a factor is negative, or there is
-        no sentence.
-    """
-    values = [value for value, _ in thresholds]
-    gammas = [gamma for _, gamma in thresholds]
-    for gamma in gammas:
-        check_gamma(gamma)
-    groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
-    both = (start.config.gamma_new, start.config.gamma_old)
-    return replace(start, groups=groups, gammas=(*both, *gammas))
 
 
 def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
