@@ -396,12 +396,12 @@ def test_ctranslate2_translates_alike(
         fast.translate([lines[0], " ".join(lines) * 200], pair)
 
 
-@pytest.mark.parametrize("package", ["CTranslate2", "transformers"])
+@pytest.mark.parametrize("package", ["ctranslate2", "transformers"])
 def test_a_package_that_ctranslate2_needs_is_named(
     models, tmp_path: Path, monkeypatch, capsys, package: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, package.lower(), None)
+    monkeypatch.setitem(sys.modules, package, None)
     command = ["export", str(models["nllb"][0]), "--to", "ct2", "-o", str(tmp_path / "out")]
     fails(command, capsys, f"{package} is not installed", "'.[ct2]'")
     assert not (tmp_path / "out").exists()

@@ -36,12 +36,9 @@ def need(package: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        name = "CTranslate2" if package == "ctranslate2" else package
         raise InputError(
-            f"{name} is not installed: pip install -e '.[ct2]', or leave out --engine ct2 and "
-            "--to ct2"
+            f"{error.name} is not installed: pip install -e '.[ct2]', or leave out --engine ct2 "
+            "and --to ct2"
         ) from error
 
 

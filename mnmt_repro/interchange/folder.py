@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces
+from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces, unreadable
 from mnmt_repro.interchange.weights import Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import TensorFile
@@ -91,9 +91,7 @@ def read_folder(folder: Path) -> Imported:
     files = Files(folder)
     content = files.content(CONFIG)
     if content is None:
-        raise InputError(
-            f"{folder / CONFIG}: cannot be read (no such file); put a whole copy there"
-        )
+        raise unreadable(folder / CONFIG, "no such file")
     if files.content(ADAPTER) is not None:
         raise InputError(
             f"{folder / ADAPTER}: an adapter, which only peft adds to the weights; merge it "
@@ -101,12 +99,12 @@ def read_folder(folder: Path) -> Imported:
         )
     config = files.fields(CONFIG)
     family = family_of(config)
-    shape, mapped = shape_of(config, family), Mapped(folder)
+    shape, at = shape_of(config, family), weight_files(folder)
     return Imported(
         shape=shape,
-        weights=Renamed(shape, mapped, str(folder)),
+        weights=Renamed(shape, at, lambda name: at[name].read(name)[name], str(folder)),
         pieces=read_pieces(files, config, family),
-        files=mapped.files,
+        files=tuple(dict.fromkeys(at.values())),
         config=content,
     )
 
@@ -145,10 +143,9 @@ class PickledFile:
             return hashlib.file_digest(file, "sha256").digest()
 
 
-class Mapped(Mapping[str, Tensor]):
-    """Tensors of a folder's weights, in one file or sharded, mapped when asked for.
+def weight_files(folder: Path) -> dict[str, TensorFile | PickledFile]:
+    """The file that holds each tensor of a folder's weights, which are in one file or sharded.
 
-    A file is mapped for each tensor, so that pages of a tensor that is no longer used are freed.
     As in `transformers`, safetensors come before files of `torch.save`.
 
     Raises
@@ -156,25 +153,14 @@ class Mapped(Mapping[str, Tensor]):
     InputError
         When there are none, or a shard is missing or damaged.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.files = [
-            TensorFile(path) if path.suffix == ".safetensors" else PickledFile(path)
-            for path in map(folder.joinpath, _weight_files(folder))
-        ]
-        self._files = {name: file for file in self.files for name in file.read()}
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self._files[name].read(name)[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
+    files = [
+        TensorFile(path) if path.suffix == ".safetensors" else PickledFile(path)
+        for path in map(folder.joinpath, _weight_names(folder))
+    ]
+    return {name: file for file in files for name in file.read()}
 
 
-def _weight_files(folder: Path) -> list[str]:
+def _weight_names(folder: Path) -> list[str]:
     """Names of the files with weights."""
     files = Files(folder)
     for name in (WEIGHTS_FILE, PICKLED):

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.textfile import read_whole
@@ -94,7 +96,7 @@ class Files:
             try:
                 self._read[name] = read_whole(path) if path.exists() else None
             except OSError as error:
-                raise _unreadable(path, error.strerror) from error
+                raise unreadable(path, error.strerror) from error
         return self._read[name]
 
     def json(self, name: str) -> dict[str, Any]:
@@ -109,7 +111,7 @@ class Files:
         try:
             value = {} if content is None else json.loads(content, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
-            raise _unreadable(path, error) from error
+            raise unreadable(path, error) from error
         if not isinstance(value, dict):
             raise InputError(f"{path}: holds no JSON object; put a whole copy there")
         return value
@@ -127,12 +129,20 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def _unreadable(path: Path, why: object) -> InputError:
+def unreadable(path: Path, why: object) -> InputError:
+    """The error of a file that is missing or damaged."""
     return InputError(f"{path}: cannot be read ({why}); put a whole copy there")
 
 
 def _not_original(file: Path | str, what: str) -> InputError:
     return InputError(f"{file}: {what}; put the original files of the tokenizer there")
+
+
+def _put(rows: dict[str, int], text: str, row: int, file: str) -> None:
+    """Note the row of a piece, and refuse a second one of the same text."""
+    if rows.setdefault(text, row) != row:
+        what = f"the id of {text!r} is {row}, and {rows[text]} in another file"
+        raise _not_original(file, what)
 
 
 def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
@@ -148,8 +158,6 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     InputError
         When a file or a field of it is missing; the message names both, and what helps.
     """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     rows = config.get("vocab_size", Count)
     vocabulary = files.fields(M2M100_VOCABULARY)
     ids = vocabulary.read(vocabulary.values, dict[str, Natural]) if family == "m2m_100" else {}
@@ -168,9 +176,7 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
             by_row[row] = kind(piece=text, type=kind.UNUSED)
     places = {piece.piece: row for row, piece in by_row.items()}
     for text, row in ids.items():
-        if places.get(text, row) != row:
-            what = f"the id of {text!r} is {row}, and {places[text]} in another file"
-            raise _not_original(vocabulary.file, what)
+        _put(places, text, row, vocabulary.file)
     for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
             if places.get(text, row) != row:
@@ -272,9 +278,6 @@ def _vocabulary(model: Any, pieces: list[Any], start: int, special: int) -> Voca
 
 def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tuple[Any, list[int]]:
     """The SentencePiece model, and the row of each of its pieces; -1 where one has none."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     name = next((name for name in SENTENCEPIECE if files.content(name) is not None), None)
     tokenizer = files.fields(TOKENIZER)
     cut = _from_tokenizer(tokenizer) if tokenizer.values else None
@@ -306,9 +309,7 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
         at = [front.get(text, row + 1) for row, text in enumerate(texts)]
     rows = {each.piece: row for each, row in zip(cut[0].pieces, cut[1], strict=True)} if cut else {}
     for text, row in zip(texts, at, strict=True):
-        if rows.get(text, row) != row:
-            what = f"the id of {text!r} is {rows[text]}, and {row} by {name}"
-            raise _not_original(tokenizer.file, what)
+        _put(rows, text, row, f"{files.folder / name}")
     return model, at
 
 
@@ -327,12 +328,12 @@ def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tu
         *((named, (text,), {"content": text, "id": row}) for text, row in named.values.items()),
     ]
     added: dict[str, tuple[int, bool]] = {}
+    rows: dict[str, int] = {}
     for file, at, about in tokens:
         text = file.read(about.get("content"), str, *at, "content")
         row = file.read(about.get("id"), Natural, *at, "id")
-        if added.setdefault(text, (row, about.get("special") is not False))[0] != row:
-            what = f"the id of {text!r} is {row}, and {added[text][0]} in another file"
-            raise _not_original(file.file, what)
+        _put(rows, text, row, file.file)
+        added.setdefault(text, (row, about.get("special") is not False))
     listless = not tokenizer.values and not any(map(_TAG.fullmatch, added))
     if family == "m2m_100" and listless:
         codes = settings.get("language_codes", str, "m2m100")
@@ -415,8 +416,6 @@ def _check_ends(file: Fields, family: Family) -> None:
 
 def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
     """The SentencePiece model that a `tokenizer.json` was made from, as far as it is kept there."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model, kind = ModelProto(), ModelProto.SentencePiece
     declared = Fields(file.get("model", dict[str, Any]), f"{file.file}: model")
     texts: list[tuple[str, float, int]]

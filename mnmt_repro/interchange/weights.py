@@ -8,7 +8,7 @@ the order of the first rows of the tables. `transformers` is not needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -278,6 +278,13 @@ class Renamed(Mapping[str, Tensor]):
 
     Rows of the tables stay in their order. What is stored at half precision is read as float32.
 
+    Parameters
+    ----------
+    weights
+        Their names of all tensors.
+    read
+        The tensor of such a name.
+
     Raises
     ------
     InputError
@@ -286,9 +293,13 @@ class Renamed(Mapping[str, Tensor]):
     """
 
     def __init__(
-        self, shape: ModelConfig, weights: Mapping[str, Tensor], where: str = "the weights"
+        self,
+        shape: ModelConfig,
+        weights: Collection[str],
+        read: Callable[[str], Tensor],
+        where: str = "the weights",
     ) -> None:
-        self._weights, self._where = weights, where
+        self._read, self._where = read, where
         self._names = names_of(shape)
         tables = _EMBEDDING["m2m_100" if shape.tie_output else "t5"]
         there = [f"{name}.weight" for name in tables if f"{name}.weight" in weights]
@@ -310,14 +321,14 @@ class Renamed(Mapping[str, Tensor]):
             )
         check_shapes(shape, self, where)
         for other in there[1:]:
-            if not torch.equal(weights[there[0]], weights[other]):
+            if not torch.equal(read(there[0]), read(other)):
                 raise InputError(
                     f"{where}: the weights {there[0]} and {other} differ, and are one table in "
                     "this model; save it again after `tie_weights()`"
                 )
 
     def __getitem__(self, name: str) -> Tensor:
-        tensor = self._weights[self._names[name]]
+        tensor = self._read(self._names[name])
         if tensor.dtype not in _FLOATS:
             raise InputError(
                 f"{self._where}: the weight {self._names[name]} is stored as {tensor.dtype}, so it "
@@ -391,7 +402,9 @@ def from_transformers(config: Mapping[str, Any], weights: Mapping[str, Tensor]) 
     family = family_of(fields)
     shape = shape_of(fields, family)
     special = M2M100_SPECIAL if family == "m2m_100" else ()
-    return fill(shape, Renamed(shape, weights), front_rows(special, shape.vocab_size))
+    return fill(
+        shape, Renamed(shape, weights, weights.__getitem__), front_rows(special, shape.vocab_size)
+    )
 
 
 def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
@@ -424,7 +437,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
         "eos_token_id": int(rows[EOS]),
         "decoder_start_token_id": int(rows[start]),
     }
-    common = {"is_encoder_decoder": True, "use_cache": True, "torch_dtype": "float32", **special}
+    common = {"is_encoder_decoder": True, **special}
     if m2m100:
         config = {
             "architectures": ["M2M100ForConditionalGeneration"],
@@ -436,7 +449,6 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "scale_embedding": shape.scale_embedding,
             "dropout": shape.dropout,
             "attention_dropout": shape.attention_dropout,
-            "activation_dropout": 0.0,
             "encoder_layerdrop": 0.0,
             "decoder_layerdrop": 0.0,
             "max_position_embeddings": 1024,

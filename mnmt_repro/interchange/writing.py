@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
@@ -174,8 +175,6 @@ def tokenizer_class(shape: ModelConfig, vocabulary: Vocabulary, tags: Tags) -> s
     and M2M-100) or unigram (T5) without bytes. M2M-100's has a fixed list of languages, so a model
     with other ones has NLLB-200's, which takes any token as a language.
     """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     spec = model.trainer_spec
     if spec.byte_fallback or not model.normalizer_spec.add_dummy_prefix:
@@ -210,8 +209,6 @@ def spelled(language: str, kind: str, tags: Tags) -> str:
 
 def _with_codes(vocabulary: Vocabulary, codes: Sequence[str]) -> Vocabulary:
     """The vocabulary with other texts of its tags."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     texts = dict(zip(map(tag, vocabulary.languages), codes, strict=True))
     for each in model.pieces:
@@ -222,8 +219,6 @@ def _with_codes(vocabulary: Vocabulary, codes: Sequence[str]) -> Vocabulary:
 
 def _write_m2m100(folder: Path, vocabulary: Vocabulary, rows: Sequence[int]) -> None:
     """The two files of M2M-100's tokenizer, whose class adds the languages behind all pieces."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     first = next(i for i, each in enumerate(model.pieces) if each.piece.startswith("__"))
     del model.pieces[first:]
