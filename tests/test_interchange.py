@@ -425,7 +425,7 @@ def changed(folder: Path, tmp_path: Path, file: str, **fields: Any) -> Path:
 @pytest.mark.parametrize(
     ("family", "fields", "parts"),
     [
-        ("t5", {"d_kv": None}, ("config.json", "'d_kv'", "is missing; add it")),
+        ("t5", {"d_kv": None}, ("config.json", "'d_kv'", "is missing; put the original")),
         ("t5", {"model_type": "umt5"}, ("'model_type' is 'umt5'", "can be read")),
         ("t5", {"vocab_size": 60}, ("do not fit", "embedding.weight is (95, 16)")),
         ("t5", {"feed_forward_proj": "relu"}, ("feed_forward_proj' is 'relu'", "can be read")),
@@ -455,7 +455,7 @@ def test_one_error_names_file_field_and_remedy(
 @pytest.mark.parametrize(
     ("family", "removed", "part"),
     [
-        ("t5", ["spiece.model"], "no tokenizer here; put spiece.model"),
+        ("t5", ["spiece.model"], "no tokenizer here; put .* .spiece.model"),
         ("nllb", ["tokenizer_config.json"], "no file has the ids of the language tags; put"),
         ("nllb", ["model.safetensors.index.json"], "has none of model.safetensors, "),
         ("mt5", ["config.json"], "config.json: cannot be read"),

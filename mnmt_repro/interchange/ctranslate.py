@@ -37,8 +37,7 @@ def need(package: str) -> Any:
         return import_module(package)
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed: pip install -e '.[ct2]', or leave out --engine ct2 "
-            "and --to ct2"
+            f"{error.name} is not installed: pip install -e '.[ct2]', or do without ct2"
         ) from error
 
 
@@ -77,7 +76,7 @@ def write_ct2(
     ):
         fill_folder(Path(hf), model, vocabulary, tags, (), OWN)  # with tags as ours
         convert(hf).convert(str(folder), quantization=quantize, force=True)
-        config = Files(folder).json(CONFIG)
+        config = dict(Files(folder).fields(CONFIG).values)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
         if tags == "both":  # the target's tag starts the decoder

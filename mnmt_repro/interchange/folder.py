@@ -14,10 +14,10 @@ from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces, unreadable
+from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces
 from mnmt_repro.interchange.weights import Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import TensorFile
+from mnmt_repro.training.checkpoint import TensorFile, damaged
 
 CONFIG, WEIGHTS_FILE, PICKLED = "config.json", "model.safetensors", "pytorch_model.bin"
 INDEX, ADAPTER = f"{WEIGHTS_FILE}.index.json", "adapter_config.json"
@@ -85,17 +85,15 @@ def read_folder(folder: Path) -> Imported:
     """
     if is_ct2(folder):
         raise InputError(
-            f"{folder}: is of CTranslate2, and only for `mnmt-repro translate --engine ct2`; give "
-            "the model that it was exported from"
+            f"{folder}: is of CTranslate2, for `translate --engine ct2`; give its original"
         )
     files = Files(folder)
     content = files.content(CONFIG)
     if content is None:
-        raise unreadable(folder / CONFIG, "no such file")
+        raise damaged(folder / CONFIG, "cannot be read (no such file)")
     if files.content(ADAPTER) is not None:
         raise InputError(
-            f"{folder / ADAPTER}: an adapter, which only peft adds to the weights; merge it "
-            "(`merge_and_unload`) and save the model again"
+            f"{folder / ADAPTER}: an adapter; merge it (`merge_and_unload`) and save the model"
         )
     config = files.fields(CONFIG)
     family = family_of(config)
@@ -129,9 +127,7 @@ class PickledFile:
             why = "it is damaged, or holds something else than tensors"  # torch advises to run it
             if isinstance(error, OSError):
                 why = str(error.strerror)
-            raise InputError(
-                f"cannot read the weights {path}: {why}; put a whole copy there"
-            ) from error
+            raise damaged(f"cannot read the weights {path}", why) from error
 
     def read(self, *names: str) -> dict[str, Tensor]:
         """Tensors of these names, or all."""
@@ -172,10 +168,8 @@ def _weight_names(folder: Path) -> list[str]:
             if not shards or any(
                 shard in ("", "..") or Path(shard).name != shard for shard in shards
             ):
-                raise InputError(
-                    f"{folder / index}: 'weight_map' does not name a file of this folder for each "
-                    "tensor; put a whole copy in its place"
-                )
+                what = "'weight_map' does not name a file of this folder for each tensor"
+                raise damaged(folder / index, what)
             return sorted(shards)
     raise InputError(
         f"{folder}: has none of {WEIGHTS_FILE}, {INDEX} and {PICKLED}; put the weights there"

@@ -39,11 +39,13 @@ from mnmt_repro.corpora.vocabulary import (
 )
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.weights import M2M100_SPECIAL, Family, Fields, front_rows
+from mnmt_repro.training.checkpoint import damaged
 from mnmt_repro.typed_config import Count, Natural, Range, shown
 
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 ADDED_TOKENS, M2M100_VOCABULARY = "added_tokens.json", "vocab.json"
+_FILES = ", ".join((*SENTENCEPIECE, TOKENIZER, ADDED_TOKENS))
 M2M100_LANGUAGES = {
     "m2m100": """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu
@@ -96,11 +98,11 @@ class Files:
             try:
                 self._read[name] = read_whole(path) if path.exists() else None
             except OSError as error:
-                raise unreadable(path, error.strerror) from error
+                raise damaged(path, f"cannot be read ({error.strerror})") from error
         return self._read[name]
 
-    def json(self, name: str) -> dict[str, Any]:
-        """The JSON object that a file holds; empty where it is not there.
+    def fields(self, name: str) -> Fields:
+        """The fields of the JSON object that a file holds; none where it is not there.
 
         Raises
         ------
@@ -111,14 +113,10 @@ class Files:
         try:
             value = {} if content is None else json.loads(content, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
-            raise unreadable(path, error) from error
+            raise damaged(path, f"cannot be read ({error})") from error
         if not isinstance(value, dict):
-            raise InputError(f"{path}: holds no JSON object; put a whole copy there")
-        return value
-
-    def fields(self, name: str) -> Fields:
-        """The same, to be read field by field."""
-        return Fields(self.json(name), str(self.folder / name))
+            raise damaged(path, "holds no JSON object")
+        return Fields(value, str(path))
 
 
 def _decimal(text: str) -> int | str:
@@ -129,13 +127,8 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def unreadable(path: Path, why: object) -> InputError:
-    """The error of a file that is missing or damaged."""
-    return InputError(f"{path}: cannot be read ({why}); put a whole copy there")
-
-
 def _not_original(file: Path | str, what: str) -> InputError:
-    return InputError(f"{file}: {what}; put the original files of the tokenizer there")
+    return InputError(f"{file}: {what}; put the original files of the tokenizer there ({_FILES})")
 
 
 def _put(rows: dict[str, int], text: str, row: int, file: str) -> None:
@@ -189,18 +182,14 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
         elif row not in by_row:
             by_row[row] = kind(piece=text, type=kind.CONTROL if silent else kind.USER_DEFINED)
     if beyond := [row for row in by_row if row >= rows]:
-        raise InputError(
-            f"{config.file}: the field 'vocab_size' is {rows}, and the tokenizer has a piece with "
-            f"id {max(beyond)}; take the tokenizer that the model was trained with"
-        )
+        raise config.error("vocab_size", f"is {rows}, and the tokenizer has the id {max(beyond)}")
     pieces = [
         by_row.get(row) or kind(piece=f"<unused {row}>", type=kind.UNUSED) for row in range(rows)
     ]
     special = _special_rows(config, family, pieces)
     if len(set(special)) < len(special):
-        raise _not_original(
-            config.file, f"two of padding, end, unknown and start have one id: {special}"
-        )
+        what = f"two of padding, end, unknown and start have one id: {special}"
+        raise _not_original(config.file, what)
     order = front_rows(special, rows)
     first = config.get("decoder_start_token_id", _row(rows), special[PAD])
     start = int(np.flatnonzero(order == first)[0])
@@ -211,23 +200,17 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
-        raise InputError(
-            f"{config.file}: the field 'decoder_start_token_id' is {order[start]}; M2M-100 starts "
-            f"with the end of sentence, {special[EOS]}, or with a language tag"
-        )
+        why = f"is {order[start]}; M2M-100 starts with the end of sentence or a language tag"
+        raise config.error("decoder_start_token_id", why)
     elif family != "m2m_100" and start >= len(special):
-        raise InputError(
-            f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
-            f"special piece; padding, end, unknown, {SPECIAL[BOS]} and language tags can start a "
-            "decoder"
-        )
+        why = f"is {order[start]}, neither a special piece nor a language tag"
+        raise config.error("decoder_start_token_id", why)
     made = _vocabulary(model, [pieces[row] for row in order], start, len(special))
     try:
         made.processor  # noqa: B018 (SentencePiece looks at all pieces)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise _not_original(
-            files.folder, f"SentencePiece cannot read the pieces ({error})"
-        ) from error
+        what = f"SentencePiece cannot read the pieces ({error})"
+        raise _not_original(files.folder, what) from error
     return Pieces(vocabulary=made, order=order, tags=tags)
 
 
@@ -240,10 +223,8 @@ def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[in
     """Rows of padding, end, unknown and, in M2M-100 and in our own exports, start."""
     unknown = [row for row, each in enumerate(pieces) if each.type == type(each).UNKNOWN]
     if len(unknown) != 1:
-        raise InputError(
-            f"{config.file}: its tokenizer has {len(unknown)} pieces that stand for unknown text, "
-            "and one is needed; put the SentencePiece model of the original model beside it"
-        )
+        what = f"its tokenizer has {len(unknown)} pieces that stand for unknown text, not one"
+        raise _not_original(config.file, what)
     if family == "m2m_100":  # whose configuration can have no others
         return (*M2M100_SPECIAL[:UNK], unknown[0], M2M100_SPECIAL[BOS])
     row = _row(len(pieces))
@@ -283,15 +264,10 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
     cut = _from_tokenizer(tokenizer) if tokenizer.values else None
     if name is None:
         if cut is None:
-            raise InputError(
-                f"{files.folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or "
-                f"{TOKENIZER} of the original model beside its weights"
-            )
+            raise _not_original(files.folder, "no tokenizer here")
         if not cut[0].normalizer_spec.remove_extra_whitespaces:
-            raise InputError(
-                f"{tokenizer.file}: no step joins several spaces, or Metaspace is missing; put "
-                f"{' or '.join(SENTENCEPIECE)} of the original model there in its place"
-            )
+            what = "no step joins several spaces, or Metaspace is missing"
+            raise _not_original(tokenizer.file, what)
         return cut
     try:
         model = ModelProto.FromString(files.content(name))
@@ -338,10 +314,7 @@ def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tu
     if family == "m2m_100" and listless:
         codes = settings.get("language_codes", str, "m2m100")
         if not ids or codes not in M2M100_LANGUAGES:
-            raise InputError(
-                f"{files.folder}: no file has the ids of the language tags; put {TOKENIZER} or "
-                f"{ADDED_TOKENS} of the original model there"
-            )
+            raise _not_original(files.folder, "no file has the ids of the language tags")
         # The class of the tokenizer has their order, and no file can change it.
         for row, code in enumerate(M2M100_LANGUAGES[codes].split(), start=len(ids)):
             added[f"__{code}__"] = (row, True)
@@ -353,6 +326,7 @@ _STEPS = {  # that SentencePiece takes, too: where they stand, their list in a s
     "pre_tokenizer": ("pretokenizers", ("WhitespaceSplit", "Metaspace")),
     "decoder": ("decoders", ("Metaspace", "Replace", "ByteFallback", "Fuse", "Strip")),
 }
+_UNKNOWN = "which no SentencePiece model has"
 _REPLACED = {"normalizer": {"Regex": " {2,}"}, "decoder": {"String": SPACE}}
 _OF_BPE = {
     "dropout": 0,
@@ -372,13 +346,6 @@ def _steps(file: Fields) -> dict[str, Fields]:
     InputError
         When SentencePiece does not take one of them; the message names it.
     """
-
-    def refuse(what: str) -> InputError:
-        return InputError(
-            f"{file.file}: {what}, which no SentencePiece model does; put "
-            f"{' or '.join(SENTENCEPIECE)} of the original model there in place of this file"
-        )
-
     steps: dict[str, Fields] = {}
     for stage, (many, known) in _STEPS.items():
         waiting = [file.get(stage, dict[str, Any], {"type": "Sequence", many: []})]
@@ -393,13 +360,15 @@ def _steps(file: Fields) -> dict[str, Fields]:
                 or step.get("content", str) not in (" ", SPACE)
             )
             if name not in known or replaced or step.values.get("replacement", SPACE) != SPACE:
-                raise refuse(f"the {stage} has the step {shown(dict(step.values))}")
+                what = f"the {stage} has the step {shown(dict(step.values))}, {_UNKNOWN}"
+                raise _not_original(file.file, what)
             if stage != "decoder":
                 steps[name] = step
     model = file.get("model", dict[str, Any])
     for field, value in _OF_BPE.items():
         if model.get("type") == "BPE" and model.get(field) not in (None, value):
-            raise refuse(f"the field 'model.{field}' is {model[field]!r}")
+            what = f"the field 'model.{field}' is {model[field]!r}, {_UNKNOWN}"
+            raise _not_original(file.file, what)
     return steps
 
 
@@ -439,10 +408,8 @@ def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
             (text, -float(ranks.get(text, len(ranks) + row)), row) for text, row in ids.items()
         ]
     else:
-        raise InputError(
-            f"{declared.file}: the field 'type' is {declared.get('type', str)!r}; Unigram and BPE "
-            f"can be read; put {' or '.join(SENTENCEPIECE)} of the original model beside it"
-        )
+        what = f"the field 'type' is {declared.get('type', str)!r}, neither Unigram nor BPE"
+        raise _not_original(declared.file, what)
     # transformers >= 5 writes the id 2 for every T5, and MADLAD-400's <unk> has another.
     unknown = next((row for text, _, row in texts if text == SPECIAL[UNK]), unknown)
     spec.byte_fallback = declared.get("byte_fallback", bool, False)

@@ -103,9 +103,8 @@ def fill_folder(
     """
     if isinstance(vocabulary, SyllableVocabulary):
         raise InputError(
-            "the model's pieces are the syllables of a conlang, and no tokenizer of another "
-            "program joins them to words; export a model that was trained on text (--data, "
-            "--corpus)"
+            "the model's pieces are syllables of a conlang, which no other tokenizer joins to "
+            "words; export a model that was trained on text (--data, --corpus)"
         )
     vocabulary.check_rows(model.config.vocab_size)
     config, names, order = to_hf(model.config, vocabulary.start)

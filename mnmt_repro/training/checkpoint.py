@@ -135,10 +135,7 @@ class TensorFile:
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror}") from error
         except SafetensorError as error:
-            raise InputError(
-                f"cannot read the checkpoint {path}: {error}; it is damaged: put a whole copy in "
-                "its place, or remove it and begin again"
-            ) from error
+            raise damaged(f"cannot read the checkpoint {path}", str(error)) from error
 
     def _mapped(self) -> Any:
         return safe_open(f"/dev/fd/{self._file.fileno()}", framework="pt")
@@ -254,6 +251,11 @@ def _of_metadata(path: Path | str, metadata: Mapping[str, str]) -> tuple[ModelCo
         ) from error
 
 
+def damaged(where: Path | str, what: str) -> InputError:
+    """The error of a file with a wrong content."""
+    return InputError(f"{where}: {what}; put a whole copy there")
+
+
 def check_shapes(
     config: ModelConfig, weights: Mapping[str, Tensor], where: str
 ) -> dict[str, tuple[int, ...]]:
@@ -298,15 +300,9 @@ def check_numbers(weights: Mapping[str, Tensor], where: str) -> None:
     for name in weights:
         weight = weights[name]
         if weight.dtype != torch.float32:  # which all of ours are, and readers of others make
-            raise InputError(
-                f"{where}: the weight {name} is stored as {weight.dtype}, not float32; put a whole "
-                "copy in its place"
-            )
+            raise damaged(where, f"the weight {name} is stored as {weight.dtype}, not float32")
         if weight.numel() and not torch.stack(weight.aminmax()).isfinite().all():  # without a copy
-            raise InputError(
-                f"{where}: the weight {name} holds NaN or infinity; put a whole copy in its place, "
-                "or train again"
-            )
+            raise damaged(where, f"the weight {name} holds NaN or infinity")
 
 
 def _check_states(
@@ -318,9 +314,8 @@ def _check_states(
             continue
         shapes = _shapes(state)
         if index >= len(parameters) or shapes != _state(parameters[index], shapes):
-            raise InputError(
-                f"{where}: the optimiser's state of parameter {index} does not fit it: {shapes}"
-            )
+            what = f"the optimiser's state of parameter {index} does not fit it: {shapes}"
+            raise damaged(where, what)
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

@@ -91,8 +91,7 @@ class TrainingConfig:
     clip_norm: Positive | None = setting("clip the gradient to this norm (default: never)")
     label_smoothing: Part = setting("share of probability spread evenly over all pieces", 0.0)
     precision: Literal["float32", "bfloat16"] = setting(
-        "bfloat16: lower precision where it is safe, for GPUs and, with --compile, for processors "
-        "with AVX512-BF16 or AMX",
+        "bfloat16: less precise; faster on GPUs and, compiled, on CPUs with AVX512-BF16 or AMX",
         "float32",
     )
     curve_points: Few = setting("number of validations, spaced evenly in log(target tokens)", 12)
@@ -109,22 +108,19 @@ class TrainingConfig:
         0.0,
     )
     accumulate: Few = setting(
-        "number of parts in which a batch is computed, one after another. The gradient is the same "
-        "up to rounding, and memory is needed for one part only",
+        "compute a batch in so many parts, which needs memory for one part only",
         1,
     )
     compile: bool = setting(
-        "compile the training step, which is then up to twice as fast and rounded otherwise "
-        "(default: where a table of widths and budgets says that it pays, on one thread). "
-        "Compiling takes a minute or two for each size of model, and needs a C++ compiler; without "
-        "one, training is not compiled",
+        "compile the training step with a C++ compiler, in a minute or two: it is then up to twice "
+        "as fast, and rounded otherwise (default: where a table of widths and budgets says that it "
+        "pays, on one thread)",
         False,
     )
     # Weights by pair. Sentences are drawn by the mixture; these change the objective, or the draws.
     loss_weights: dict[str, float] | None = setting(
-        "weight the loss in place of the text: sentences are drawn by the mixture, and the loss of "
-        "each target token is multiplied by its pair's weight here over its weight in the mixture "
-        "(Paper A, Eq. 4). Weights sum to one, such as eng-deu=0.05,eng-fra=0.95",
+        "weight the loss in place of the text: the loss of each target token is multiplied by its "
+        "pair's weight here over its weight in the mixture (Paper A, Eq. 4). Weights sum to one",
         type=pair_weights,
         metavar="PAIR=WEIGHT,...",
     )

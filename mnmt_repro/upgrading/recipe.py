@@ -153,9 +153,8 @@ def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     memory = machine_memory()
     if needed > memory:
         raise InputError(
-            f"the upgraded model would have {total:.4g} parameters, and making it take some "
-            f"{needed / 2**30:,.3g} GiB, where this machine has {memory / 2**30:,.3g} GiB of "
-            "memory: make it less wide or deep"
+            f"making a model of {total:.4g} parameters takes some {needed / 2**30:,.3g} GiB, and "
+            f"this machine has {memory / 2**30:,.3g} GiB: make it less wide or deep"
             + (", or leave the optimiser's state behind (--optimiser reset)" if state else "")
         )
 
@@ -181,8 +180,7 @@ def _check(
         if pieces.new[:count] != first[:count]:
             raise InputError(
                 f"the new vocabulary must begin with {', '.join(SPECIAL)}, in this order; "
-                "train one with `mnmt-repro data vocabulary`, or put one of your own in that order "
-                "with `mnmt-repro data adopt`"
+                "`mnmt-repro data adopt` puts one of your own in that order"
             )
     wide = old.d_ff * config.wider
     if abs(wide - round(wide)) > 1e-6:
@@ -201,14 +199,12 @@ def _check(
         )
     if config.schedule == "continued" and checkpoint.progress.behind is None:
         raise InputError(
-            "the old model was trained at a constant rate, so that there is no schedule to go on "
-            "with: reset it, or keep the rate constant (--schedule reset, --schedule constant)"
+            "the old model's rate was constant: take --schedule reset or --schedule constant"
         )
     if wants_state and config.schedule != "continued" and is_adafactor(checkpoint.optimiser):
         raise InputError(
-            f"schedule {config.schedule!r}: Adafactor counts the updates of each parameter, and "
-            "takes no relative step above 1 / sqrt(count), so that its state holds the rate down; "
-            "reset that, too (--optimiser reset)"
+            f"schedule {config.schedule!r}: Adafactor takes no relative step above 1 / "
+            "sqrt(updates), so its state holds the rate down; reset it, too (--optimiser reset)"
         )
 
 

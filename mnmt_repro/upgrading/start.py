@@ -75,8 +75,7 @@ class Start:
         if self.optimiser and is_adafactor(self.optimiser) != adafactor:
             raise InputError(
                 f"the old model's optimiser state is {'AdamW' if adafactor else 'Adafactor'}'s, "
-                f"not {type(optimiser).__name__}'s: train with the same optimiser, or reset its "
-                "state"
+                f"not {type(optimiser).__name__}'s: train with that one, or --optimiser reset"
             )
         # Loading does not copy, and training would write into what is kept here.
         parameters = list(model.parameters())
