@@ -36,13 +36,13 @@ def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
 
 def test_a_bound_changes_how_intervals_are_made() -> None:
     free, bound = curve(2.0), next(f for f in map(curve, [0.0] * 20, range(20)) if f.held)
-    assert (free.method_of(), bound.method_of()) == ("t", "residual")
-    assert free.interval() == free.interval("t")
-    wide, narrow = bound.interval(), bound.interval(method="t")
-    assert wide == bound.interval(method="residual")
+    assert (free.method, bound.method) == ("t", "residual")
+    wide = bound.interval()
+    assert wide == bound.draws("residual", draws=1_000).interval()
     # Standard errors take the bound for known, so that their interval is too narrow.
-    assert np.diff(wide["alpha"]) > 1.3 * np.diff(narrow["alpha"])
-    assert math.isnan(narrow["l_inf"][0]) and wide["l_inf"][1] > 0
+    narrow = 2 * bound.t_quantile * bound.stderr["alpha"]
+    assert np.diff(wide["alpha"]) > 1.3 * narrow
+    assert math.isnan(bound.stderr["l_inf"]) and wide["l_inf"][1] > 0
     assert "refits to resampled residuals" in bound._repr_html_()
 
 

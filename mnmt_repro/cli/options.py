@@ -41,7 +41,7 @@ PURPOSES = {
     "upgrade": "give a trained model more languages, width and depth, to be trained further",
     "translate": "translate lines from standard input to standard output with a trained model",
     "evaluate": "score a trained model: nats per target token, and with --decode BLEU and chrF",
-    "compare": "test whether one model is better than another, or whether it is chance",
+    "compare": "test whether the losses of one model are lower than those of another, or by chance",
     "export": "write a model as a folder that transformers (hf) or CTranslate2 (ct2) loads",
     "fit": "fit a scaling law to a table of losses, by size, weight and data, each pair apart",
     "recommend": "recommend the weights of a mixture at one model size, by laws of each pair",

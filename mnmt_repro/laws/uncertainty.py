@@ -22,15 +22,12 @@ Resampling = Literal["perturbation", "residual", "runs"]
 """Ways to draw losses and refit."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
-Asked = Literal["auto"] | Method
-"""A method, or that a bound decides it; see `LawFit.method_of`."""
 METHOD_NAMES = {
     "t": "Student's t from standard errors",
     "residual": "percentiles of refits to resampled residuals",
     "runs": "percentiles of refits in which the residuals of a run change sign together",
-    "perturbation": "percentiles of refits to losses with 1 % of noise",
 }
-"""Each method in words."""
+"""Each method that `LawFit` chooses, in words."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
