@@ -46,17 +46,7 @@ def make_metric(name: str, target_language: str) -> Metric:
     target_language
         ISO 639, of two letters or three; a script or country behind it (``zho_Hans``, ``zh-CN``)
         does not matter.
-
-    Raises
-    ------
-    InputError
-        When spBLEU's pieces are not on this machine.
     """
-    if name == "spbleu" and not flores_pieces().is_file():
-        raise InputError(
-            f"spBLEU needs the file {flores_pieces()}, which sacrebleu downloads when it is "
-            f"called with --tokenize {FLORES}"
-        )
     if name in ("chrf", "chrfpp"):
         return CHRF(word_order=2 if name == "chrfpp" else 0)
     return BLEU(tokenize=FLORES if name == "spbleu" else _tokeniser(target_language))

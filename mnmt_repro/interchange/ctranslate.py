@@ -70,10 +70,7 @@ def write_ct2(
     """
     str(out.absolute()).encode()  # the converter takes names in UTF-8 only, and ends in its own way
     convert = _converter()
-    with (
-        new_folder(out) as folder,
-        TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as hf,
-    ):
+    with new_folder(out) as folder, TemporaryDirectory(dir=folder.parent) as hf:
         fill_folder(Path(hf), model, vocabulary, tags, (), OWN)  # with tags as ours
         convert(hf).convert(str(folder), quantization=quantize, force=True)
         config = dict(Files(folder).fields(CONFIG).values)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -258,20 +257,20 @@ def new_folder(out: Path) -> Iterator[Path]:
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"--out {out}: is there already; choose another folder, or remove it")
-    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     try:
-        stage.mkdir(parents=True)
-        yield stage
-        for path in stage.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        if out.exists():
-            out.rmdir()
-        stage.rename(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+            stage = Path(temporary, "stage")
+            stage.mkdir()
+            yield stage
+            for path in stage.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            if out.exists():
+                out.rmdir()
+            stage.rename(out)
     except OSError as error:
         raise InputError(f"--out {out}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
