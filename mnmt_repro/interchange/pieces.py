@@ -163,17 +163,13 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
             f"{files.folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
             f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones"
         )
-    known = {piece.piece for piece in by_row.values()}
-    for text, row in ids.items():
-        if text not in known and row not in by_row:
-            by_row[row] = kind(piece=text, type=kind.UNUSED)
     places = {piece.piece: row for row, piece in by_row.items()}
     for text, row in ids.items():
         _put(places, text, row, vocabulary.file)
     for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
             if places.get(text, row) != row:
-                del by_row[places[text]]
+                by_row.pop(places[text], None)
             if row in by_row and by_row[row].piece != text and by_row[row].type == kind.NORMAL:
                 what = f"{text} has the id {row} of the piece {by_row[row].piece!r}"
                 raise _not_original(files.folder, what)

@@ -56,6 +56,8 @@ def save_checkpoint(
     *,
     identity: str,
     optimiser: torch.optim.Optimizer | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> None:
     """Write a checkpoint, whole or not at all.
 
@@ -67,20 +69,23 @@ def save_checkpoint(
         What the run is (a hash of its configuration and data); resuming compares it.
     optimiser
         Left out of a checkpoint that only serves its weights.
+    tensors, more
+        What else is kept, as of `upgrading.start.save_upgraded`.
     """
-    tensors: dict[str, Tensor] = {f"model.{k}": whole(v) for k, v in model.state_dict().items()}
+    kept = {f"model.{k}": whole(v) for k, v in model.state_dict().items()} | dict(tensors or {})
     if optimiser is not None:
-        tensors["random_state"] = torch.get_rng_state()
+        kept["random_state"] = torch.get_rng_state()
         for index, state in optimiser.state_dict()["state"].items():
             for name, value in state.items():
-                tensors[f"optimiser.{index}.{name}"] = whole(torch.as_tensor(value))
+                kept[f"optimiser.{index}.{name}"] = whole(torch.as_tensor(value))
     metadata = {
         "model": json.dumps(asdict(model.config)),
         "progress": json.dumps(asdict(progress)),
         "identity": identity,
+        **(more or {}),
     }
     if processes().first:
-        write_tensors(path, tensors, metadata)
+        write_tensors(path, kept, metadata)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:

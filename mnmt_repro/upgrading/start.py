@@ -17,7 +17,7 @@ from mnmt_repro.training.checkpoint import (
     Progress,
     adafactor_state,
     load_checkpoint,
-    write_tensors,
+    save_checkpoint,
 )
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.typed_config import build, convert
@@ -105,23 +105,16 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
     identity
         What the start is, as of a checkpoint.
     """
-    tensors = {f"model.{name}": t for name, t in upgraded.model.state_dict().items()}
-    tensors |= {f"group.{name}": t for name, t in upgraded.groups.items()}
+    tensors = {f"group.{name}": t for name, t in upgraded.groups.items()}
     for index, state in upgraded.optimiser.items():
         tensors |= {f"optimiser.{index}.{key}": t for key, t in state.items()}
-    metadata = {
-        "model": json.dumps(asdict(upgraded.model.config)),
-        "progress": json.dumps(asdict(Progress())),
-        "identity": identity,
-        "upgrade": json.dumps(
-            {
-                "config": asdict(upgraded.config),
-                "steps": upgraded.steps,
-                "factors": [asdict(g) if isinstance(g, Ramp) else g for g in upgraded.gammas],
-            }
-        ),
+    about = {
+        "config": asdict(upgraded.config),
+        "steps": upgraded.steps,
+        "factors": [asdict(g) if isinstance(g, Ramp) else g for g in upgraded.gammas],
     }
-    write_tensors(path, tensors, metadata)
+    more = {"upgrade": json.dumps(about)}
+    save_checkpoint(path, upgraded.model, Progress(), identity=identity, tensors=tensors, more=more)
 
 
 def load_upgraded(source: Path | str | Checkpoint) -> Start:
