@@ -137,6 +137,7 @@ class TensorFile:
             with self._mapped() as file:
                 self.metadata: dict[str, str] = file.metadata() or {}
                 self._names = list(file.keys())
+            self.read()  # so that none fails later
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror}") from error
         except SafetensorError as error:
