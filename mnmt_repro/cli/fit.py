@@ -121,8 +121,8 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
 
 
-def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, Fit]]:
-    """Fit each pair of a table: its law as `--law` calls it, and its fit.
+def fit_table(frame: pd.DataFrame, options: TableOptions, asked: str) -> dict[str, tuple[str, Fit]]:
+    """Fit each pair of a table, by the law `asked`: the name of its law, and its fit.
 
     Raises
     ------
@@ -131,19 +131,23 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     """
     from mnmt_repro import laws
 
-    if options.law in ("joint", "eq12", "eq13") and "p" not in frame.columns:
+    if asked in ("joint", "eq12", "eq13") and "p" not in frame.columns:
         raise InputError(
-            f"--law {options.law}: the table has no column of weights; name it by --column p=NAME; "
+            f"--law {asked}: the table has no column of weights; name it by --column p=NAME; "
             f"there are {', '.join(frame.columns)}"
         )
-    mixtures = read_mixtures(frame, options) if options.mixture_column else None
+    mixtures = None
+    if options.mixture_column:
+        if asked != "auto" or options.direction == "max":
+            raise InputError("--mixture-column: leave out --law and --direction max")
+        mixtures = read_mixtures(frame, options.mixture_column, options.file)
     columns = {"n": "n", "loss": "loss"}
     quality = {"direction": options.direction, "ceiling": options.ceiling}
     fits: dict[str, tuple[str, Fit]] = {}
     for pair, rows in by_pair(frame).items():
         settings: dict[str, Any] = {"errors": options.errors, "label": pair}
         weights = rows["p"].nunique() if "p" in rows.columns else 1
-        law = options.law if options.law != "auto" else "joint" if weights > 1 else "power"
+        law = asked if asked != "auto" else "joint" if weights > 1 else "power"
         if law == "power" and weights > 1:
             raise InputError(
                 f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
@@ -163,20 +167,17 @@ def fit_table(frame: pd.DataFrame, options: FitOptions) -> dict[str, tuple[str, 
     return fits
 
 
-def read_mixtures(frame: pd.DataFrame, options: FitOptions) -> pd.DataFrame:
-    """Weights of all pairs, a column each, of every value of `--mixture-column`."""
+def read_mixtures(frame: pd.DataFrame, name: str, path: Path) -> pd.DataFrame:
+    """Weights of all pairs, a column each, of every value of the column `name`."""
     from mnmt_repro.laws.mixture_law import SUMS_TO
 
-    name = options.mixture_column
-    if options.law != "auto" or options.direction == "max":
-        raise InputError("--mixture-column: leave out --law and --direction max")
     if not {"p", "pair"} <= set(frame.columns):
         raise InputError("--mixture-column: the table needs the columns p and pair; see --column")
     weights = frame.pivot_table("p", name, "pair", aggfunc="first", fill_value=0.0)
     whole = weights.sum(axis=1)
     if (off := (whole - 1).abs() > SUMS_TO).any():
         raise InputError(
-            f"{options.file}: the weights of {name} {off.idxmax()} add up to "
+            f"{path}: the weights of {name} {off.idxmax()} add up to "
             f"{whole[off].iloc[0]:.4g}, not 1; a mixture needs a row for each of its pairs"
         )
     return weights
@@ -266,7 +267,7 @@ def fit_file(options: FitOptions) -> tuple[list[FittedPair], list[str]]:
     note(*notes)
     return [
         FittedPair(pair=pair, law=law, fit=fit, fraction=fractions(fit), left_out=left_out(fit))
-        for pair, (law, fit) in fit_table(frame, options).items()
+        for pair, (law, fit) in fit_table(frame, options, options.law).items()
     ], notes
 
 

@@ -12,13 +12,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
-from mnmt_repro.cli.options import (
-    check_columns,
-    numbers_of,
-    read_table,
-    refuse,
-    write_table,
-)
+from mnmt_repro.cli.options import check_columns, numbers_of, read_table, refuse, write_table
 from mnmt_repro.errors import InputError, note, printable
 from mnmt_repro.typed_config import required, setting
 

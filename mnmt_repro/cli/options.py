@@ -153,7 +153,6 @@ def add_fields(
     parser: argparse._ActionsContainer,
     kind: type,
     defaults: Mapping[str, Any] = MappingProxyType({}),
-    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Declare an option for each field of a dataclass that has a help; see `typed_config.setting`.
 
@@ -165,8 +164,6 @@ def add_fields(
     ----------
     defaults
         Defaults in place of the fields' own.
-    notes
-        What the help says of a default that is not a single value.
     """
     hints, group = get_type_hints(kind, include_extras=True), parser
     for each in dataclasses.fields(kind):
@@ -176,8 +173,6 @@ def add_fields(
         if dataclasses.is_dataclass(hint):
             add_fields(group, cast(type, hint), **how)
         elif "help" in how:
-            if note := notes.get(each.name):
-                how["help"] += f" ({note})"
             default = defaults.get(each.name, each.default)
             how["default"] = None if default in (dataclasses.MISSING, ()) else default
             flags = how.pop("flags", None) or (f"--{each.name.replace('_', '-')}",)

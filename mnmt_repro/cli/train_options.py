@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.cli.continuing import read_upgraded
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, read_fields
-from mnmt_repro.cli.presets import Preset, of_preset, of_upgraded
 from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -21,8 +21,20 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.grid import SHAPE, Arch, Size
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, PEAK, USUAL, TrainingConfig
-from mnmt_repro.typed_config import Amount, Count, Few, Part, Positive, Seed, Share, setting
+from mnmt_repro.training.published import PUBLISHED
+from mnmt_repro.typed_config import (
+    Amount,
+    Count,
+    Few,
+    Part,
+    Positive,
+    Seed,
+    Share,
+    build,
+    setting,
+)
 
+Preset = Literal["paper-a", "paper-b"]
 FIRST_CONLANG = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
 """The conlang of a first run: small enough to be learned in a minute."""
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
@@ -103,13 +115,6 @@ class TrainOptions:
             "group": "training",
             # The optimiser decides the rate, and a precision that is not given may be either.
             "defaults": {**USUAL, "optimiser": None, "precision": None},
-            "notes": {
-                "optimiser": "default: adafactor",
-                "precision": "default: bfloat16 where training is compiled by default on such a "
-                "processor, else float32",
-                "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
-                "target_tokens": f"default: {FIRST_BUDGET:,}",
-            },
         }
     )
     exact: bool = setting(
@@ -167,6 +172,65 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
         values["learning_rate"] = PEAK[optimiser]
     free = options.precision is None and "precision" not in values
     return {"precision": "float32"} | values | {"optimiser": optimiser, "any_precision": free}
+
+
+def of_preset(name: str) -> dict[str, Any]:
+    """Options and their published values: Paper A's first size, or Paper B's baseline.
+
+    >>> values = of_preset("paper-a")
+    >>> values["d_model"], values["pieces"], values["batch_tokens"], values["steps"]
+    (512, 128000, 500000, 500000)
+    """
+    published = PUBLISHED[name]
+    model = published.model
+    return {
+        "arch": published.arch,
+        "d_model": model.d_model,
+        "layers": model.encoder_layers,
+        "heads": model.heads,
+        "attention_dropout": model.attention_dropout,
+        "pieces": model.vocab_size,
+        "vocabulary_temperature": published.vocabulary_temperature,
+        "tags": published.tags,
+        **dataclasses.asdict(published.training),
+    }
+
+
+def of_upgraded(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Options as an upgraded model and its old run have them.
+
+    Those are text and pairs (where no other is given), tags, and all training settings but the
+    budget. The seed is one more than the old one, for other dropout and another order of data.
+
+    Raises
+    ------
+    InputError
+        When it is no upgraded model, or its rate or its text has to be given.
+    """
+    about = read_upgraded(folder)
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and options.learning_rate is None:
+        peak = about["training"]["learning_rate"]
+        raise InputError(
+            f"--continue-from {folder}: its rate is constant; give --learning-rate (the "
+            f"old model's peak was {peak:g}; a tenth of it is small)"
+        )
+    values = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    values["seed"] = about["seed"] + 1
+    if about["tags"] != "none":
+        values["tags"] = about["tags"]
+    if options.data or (options.corpus or about["corpus"]) != about["corpus"]:
+        return values
+    if about["corpus"] == "own":
+        pairs = ", ".join(about["pairs"])
+        raise InputError(
+            f"--continue-from {folder}: the model was trained on your own text "
+            f"({pairs}); give it again with --data, and that of new pairs"
+        )
+    values |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
+    if about["conlang"] is not None:
+        values["conlang"] = build(ConlangConfig, about["conlang"])
+    return values
 
 
 def _refuse_excluded(options: argparse.Namespace) -> None:

@@ -73,15 +73,22 @@ class TrainingConfig:
         When a field is out of its range; the message names the field.
     """
 
-    learning_rate: Positive = required("peak of the schedule")
+    learning_rate: Positive = required(
+        "peak of the schedule (default: "
+        f"{', '.join(f'{peak:g} for {optimiser}' for optimiser, peak in PEAK.items())})"
+    )
     warmup_steps: Natural = required("linear rise to the peak; then it falls with 1 / sqrt(step)")
     # Ends of sentences count as tokens, padding does not.
     batch_tokens: Count = required("target tokens a step")
     # The budget is given in one of the two.
-    target_tokens: Count | None = setting("budget in target tokens over all pairs")
+    target_tokens: Count | None = setting(
+        f"budget in target tokens over all pairs (default: {FIRST_BUDGET:,})"
+    )
     steps: Count | None = setting("budget in steps, in place of --target-tokens")
     max_length: Count = setting("leave out sentence pairs with a side of more tokens", 64)
-    optimiser: Literal["adafactor", "adamw"] = setting("how weights are updated", "adafactor")
+    optimiser: Literal["adafactor", "adamw"] = setting(
+        "how weights are updated (default: adafactor)", "adafactor"
+    )
     weight_decay: Amount = setting(
         "share of each weight that a step takes off, times the learning rate", 0.0
     )
@@ -91,7 +98,8 @@ class TrainingConfig:
     clip_norm: Positive | None = setting("clip the gradient to this norm (default: never)")
     label_smoothing: Part = setting("share of probability spread evenly over all pieces", 0.0)
     precision: Literal["float32", "bfloat16"] = setting(
-        "bfloat16: less precise; faster on GPUs and, compiled, on CPUs with AVX512-BF16 or AMX",
+        "bfloat16: less precise; faster on GPUs and, compiled, on CPUs with AVX512-BF16 or AMX "
+        "(default: bfloat16 where training is compiled by default on such a CPU, else float32)",
         "float32",
     )
     curve_points: Few = setting("number of validations, spaced evenly in log(target tokens)", 12)
