@@ -632,9 +632,11 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     assert row["difference"] == pytest.approx(0, abs=1e-6)
     assert main(["evaluate", "out", "--data", "src-aaa=test.tsv", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["sentences"] == row["sentences"] == len(source)
+    assert main(["export", "out", "--to", "ct2", "-o", "fast"]) == 0
+    capsys.readouterr()
     outputs = []
     for given, way in (
-        (folder, "--engine torch"), ("out", "--engine torch"), (folder, "--engine ct2"),
+        (folder, "--engine torch"), ("out", "--engine torch"), ("fast", "--engine ct2"),
         (folder, "--precision bfloat16"),
     ):  # fmt: skip
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n".join(source).encode())))
@@ -644,11 +646,10 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     assert outputs[0] == outputs[1] and len(outputs[0]) == len(source)
     for other in outputs[2:]:
         assert sum(a == b for a, b in zip(outputs[0], other, strict=True)) > len(source) / 2
-    both = ["translate", str(folder), "--to", "aaa", "--engine", "ct2", "--precision", "bfloat16"]
-    fails(both, capsys, "--precision", "--engine torch")
+    fast = ["translate", str(folder), "--to", "aaa", "--engine", "ct2"]
+    fails([*fast, "--precision", "bfloat16"], capsys, "--precision", "--engine torch")
+    fails(fast, capsys, "is not of CTranslate2", "--to ct2 --out NEW")
     fails(["translate", "out", "--to", "aaa"], capsys, "say --from which language")
-    assert main(["export", "out", "--to", "ct2", "-o", "fast"]) == 0
-    capsys.readouterr()
     for command in ("translate fast --to aaa", "upgrade --from fast -o new"):
         fails(command.split(), capsys, "fast: is of CTranslate2", "--engine ct2")
     text = ["--data", "src-aaa=test.tsv"]
@@ -674,7 +675,7 @@ def test_commands_take_a_hugging_face_model(models, tmp_path: Path, monkeypatch,
     write_tsv(Path("other.tsv"), "src-zzz", source, target)
     fails(["evaluate", "out", "--data", "src-zzz=other.tsv"], capsys, "no tag <2zzz>")
     for command in ("translate {} --from src --to aaa_latn", "compare {} out --data src-aaa_latn=x",
-                    "translate {} --from src --to aaa_latn --engine ct2"):  # fmt: skip
+                    "translate fast --from src --to aaa_latn --engine ct2"):  # fmt: skip
         fails(command.format(folder).split(), capsys, "no tag <2aaa_latn>", "did you mean aaa_Lat")
     t5 = str(models["t5"][0])
     fails(["translate", t5, "--to", "klingon"], capsys, "--to klingon: klingon is no code, such as")

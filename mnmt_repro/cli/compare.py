@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from mnmt_repro.cli.options import MODEL, JsonOption, check_device, comma_list, 
 from mnmt_repro.cli.test_sets import TestSetOptions, read_test_sets, tell_unknown
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError, show
-from mnmt_repro.typed_config import Range, required, setting
+from mnmt_repro.typed_config import required, setting
 
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
@@ -35,7 +35,6 @@ class CompareOptions(JsonOption, TestSetOptions):
         "the model that is compared with BASELINE", flags=("folder",), metavar="MODEL"
     )
     device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
-    draws: Annotated[int, Range(1, 1_000_000)] = setting("bootstrap samples", 1000)
 
 
 EXAMPLES = (
@@ -55,7 +54,7 @@ def act(options: CompareOptions) -> int:
     baseline, model = _of_both(baseline, model, options)
     # Where the baseline does not say what it was trained on, the other model may.
     sets = read_test_sets(model if baseline.any_pair else baseline, options)
-    rows = [_compared(baseline, model, name, text, options.draws) for name, text in sets]
+    rows = [_compared(baseline, model, name, text) for name, text in sets]
     if options.json:
         print_json(rows)
         return 0
@@ -100,9 +99,7 @@ def _of_both(baseline: Trained, model: Trained, options: CompareOptions) -> tupl
     return old, new
 
 
-def _compared(
-    baseline: Trained, model: Trained, name: str, text: Bitext, draws: int
-) -> dict[str, Any]:
+def _compared(baseline: Trained, model: Trained, name: str, text: Bitext) -> dict[str, Any]:
     """What a line of the answer says of a test set."""
     from mnmt_repro.corpora.encoding import encode
     from mnmt_repro.evaluation.significance import bootstrap_gaps
@@ -125,5 +122,5 @@ def _compared(
         "measure": f"nats per {'token' if same else 'character'}",
         "baseline": before,
         "model": after,
-        **asdict(bootstrap_gaps(nats[1] - nats[0], units, draws=draws)),
+        **asdict(bootstrap_gaps(nats[1] - nats[0], units)),
     }

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Fit = LawFit[Any]
 
+Asked = Literal["auto", "eq12", "eq13"]
+"""Laws that `--law` can name."""
 NAMES_OF_A_RUN = ("seed", "run_id", "config_hash", "commit")
 """Columns in which further seeds of a cell (pair, weight, size) may differ without a word."""
 
@@ -32,7 +34,7 @@ MOST_SETTINGS = 10
 class FitOptions(JsonOption, TableOptions):
     """The options of `fit`."""
 
-    law: Literal["auto", "power", "joint", "eq12", "eq13"] = setting(
+    law: Asked = setting(
         "auto: the law of mixtures with --mixture-column, else joint where there are several "
         "weights p, else power; eq12, eq13: the law at any weight, with the effective fraction of "
         "that equation",
@@ -121,17 +123,19 @@ def by_pair(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {str(pair): rows for pair, rows in frame.groupby("pair", sort=True)}
 
 
-def fit_table(frame: pd.DataFrame, options: TableOptions, asked: str) -> dict[str, tuple[str, Fit]]:
+def fit_table(
+    frame: pd.DataFrame, options: TableOptions, asked: Asked
+) -> dict[str, tuple[str, Fit]]:
     """Fit each pair of a table, by the law `asked`: the name of its law, and its fit.
 
     Raises
     ------
     InputError
-        When the law needs weights that the table lacks, or several are given to the power law.
+        When the law needs weights that the table lacks.
     """
     from mnmt_repro import laws
 
-    if asked in ("joint", "eq12", "eq13") and "p" not in frame.columns:
+    if asked != "auto" and "p" not in frame.columns:
         raise InputError(
             f"--law {asked}: the table has no column of weights; name it by --column p=NAME; "
             f"there are {', '.join(frame.columns)}"
@@ -141,29 +145,22 @@ def fit_table(frame: pd.DataFrame, options: TableOptions, asked: str) -> dict[st
         if asked != "auto" or options.direction == "max":
             raise InputError("--mixture-column: leave out --law and --direction max")
         mixtures = read_mixtures(frame, options.mixture_column, options.file)
-    columns = {"n": "n", "loss": "loss"}
-    quality = {"direction": options.direction, "ceiling": options.ceiling}
     fits: dict[str, tuple[str, Fit]] = {}
+    named: dict[str, Any] = {"n": "n", "loss": "loss"}
+    quality: dict[str, Any] = {"direction": options.direction, "ceiling": options.ceiling}
     for pair, rows in by_pair(frame).items():
-        settings: dict[str, Any] = {"errors": options.errors, "label": pair}
-        weights = rows["p"].nunique() if "p" in rows.columns else 1
-        law = asked if asked != "auto" else "joint" if weights > 1 else "power"
-        if law == "power" and weights > 1:
-            raise InputError(
-                f"--law power: {pair} has {weights} weights p; keep one, or fit the joint law"
-            )
+        of: dict[str, Any] = {"errors": options.errors, "label": pair}
         with of_pair(pair):
             if mixtures is not None:
                 mixed = rows.join(mixtures, on=options.mixture_column)
-                fit: Fit = laws.fit_mixture_law(mixed, pair, [*mixtures], **columns, **settings)
-                law = "mixture"
-            elif law == "power":
-                fit = laws.fit_power_law(rows["n"], rows["loss"], **quality, **settings)
-            elif law == "joint":
-                fit = laws.fit_joint_law(rows, **columns, **quality, **settings)
+                law = laws.fit_mixture_law(mixed, pair, [*mixtures], **named, **of)
+                fits[pair] = "mixture", law
+            elif asked != "auto":
+                fits[pair] = asked, laws.fit_fraction(rows, form=asked, **named, **quality, **of)
+            elif "p" in rows and rows["p"].nunique() > 1:
+                fits[pair] = "joint", laws.fit_joint_law(rows, **named, **quality, **of)
             else:
-                fit = laws.fit_fraction(rows, form=law, **columns, **quality, **settings)
-        fits[pair] = law, fit
+                fits[pair] = "power", laws.fit_power_law(rows["n"], rows["loss"], **quality, **of)
     return fits
 
 
@@ -209,7 +206,7 @@ class FittedPair:
 
     Attributes
     ----------
-    law : as `--law` calls it
+    law : power, joint, eq12, eq13 or mixture
     fraction
         Effective fraction at each fitted weight, ``p, f, f_low, f_high``; see `fractions`.
     left_out : see `left_out`

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mnmt_repro.cli.fit import by_pair, fit_table, notes_on_rows, of_pair
+from mnmt_repro.cli.fit import Asked, by_pair, fit_table, notes_on_rows, of_pair
 from mnmt_repro.cli.losses_table import TableOptions, read_losses
 from mnmt_repro.cli.options import JsonOption, comma_list, named_numbers, print_json
 from mnmt_repro.errors import InputError, note, show, tell
@@ -45,7 +45,7 @@ def act(options: RecommendOptions) -> int:
         )
     wishes = [wish for text in options.prefer for wish in comma_list(text)]
     importance = named_numbers(wishes, "--prefer") if options.prefer else None
-    asked = "auto" if options.mixture_column else options.form
+    asked: Asked = "auto" if options.mixture_column else options.form
     laws = {pair: law for pair, (_, law) in fit_table(frame, options, asked).items()}
     with of_pair():
         best = recommend_weights(laws, options.n, importance)

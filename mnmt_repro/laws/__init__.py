@@ -44,4 +44,3 @@ from mnmt_repro.laws.mixture_law import MixtureLaw, fit_mixture_law, leave_one_m
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import Recommendation, recommend_weights
 from mnmt_repro.laws.selection import error_summary, leave_one_size_out, leave_one_weight_out
-from mnmt_repro.laws.uncertainty import Draws

@@ -16,7 +16,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.law import Law
-from mnmt_repro.laws.uncertainty import LEVEL, Draws, Method, Resampling
+from mnmt_repro.laws.uncertainty import LEVEL, Method, Resampling
 
 if TYPE_CHECKING:
     import altair
@@ -182,8 +182,8 @@ class LawFit(Generic[L_co]):
         held = self.held
         return {k: math.nan if k in held else v for k, v in zip(self.names, root, strict=True)}
 
-    def draws(self, method: Resampling, *, draws: int = 10_000, seed: int = 0) -> Draws:
-        """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`.
+    def draws(self, method: Resampling, *, draws: int = 10_000, seed: int = 0) -> pd.DataFrame:
+        """Refits of this law to drawn losses, a column a parameter; see `laws.uncertainty`.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class LawFit(Generic[L_co]):
                 losses = np.maximum(losses, 0.01 * self.loss.min())
         else:
             raise InputError(f"method: {method!r}; use one of {get_args(Resampling)}")
-        return Draws(names=self.names, values=self.refit(losses), losses=losses)
+        return pd.DataFrame(self.refit(losses), columns=list(self.names))
 
     def band(self, *at: ArrayLike, draws: int = 500, seed: int = 0) -> pd.DataFrame:
         """95 % confidence band of the curve (not of a new run), as percentiles of refits.
@@ -224,7 +224,7 @@ class LawFit(Generic[L_co]):
             The `inputs`, then ``loss, low, high``.
         """
         loss = self.predict(*at)
-        many = self.draws(self.resampling, draws=draws, seed=seed).values
+        many = self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
         low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)))
         every = np.broadcast_arrays(*map(np.atleast_1d, at))
         columns = dict(zip(self.law.inputs, every, strict=True))
@@ -234,7 +234,7 @@ class LawFit(Generic[L_co]):
         """95 % confidence interval of each parameter, by `method`.
 
         Those of Student's t are on the log scale for exponents and factors, so that their limits
-        are positive. ``fit.draws("perturbation").interval()`` is the paper's (footnote 5).
+        are positive. The quantiles of ``fit.draws("perturbation")`` are the paper's (footnote 5).
 
         Parameters
         ----------
@@ -249,7 +249,8 @@ class LawFit(Generic[L_co]):
         if method is None:
             return {name: (math.nan, math.nan) for name in self.names}
         if method != "t":
-            return self.draws(method, draws=draws).interval()
+            low, high = uncertainty.percentiles(self.draws(method, draws=draws).to_numpy()).tolist()
+            return dict(zip(self.names, zip(low, high, strict=True), strict=True))
         t, stderr, ends = self.t_quantile, self.stderr, {}
         for name, value in self.params.items():
             half, kind = t * stderr[name], name.partition("[")[0]

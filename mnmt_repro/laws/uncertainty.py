@@ -7,7 +7,6 @@ all of them in one call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -28,32 +27,6 @@ METHOD_NAMES = {
     "runs": "percentiles of refits in which the residuals of a run change sign together",
 }
 """Each method that `LawFit` chooses, in words."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Draws:
-    """Parameters refitted to drawn losses.
-
-    Attributes
-    ----------
-    names : parameter names, in the order of the columns of `values`
-    values : (B, P)
-    losses : (B, m)
-        The drawn losses themselves.
-    """
-
-    names: tuple[str, ...]
-    values: Array
-    losses: Array
-
-    def spread(self) -> dict[str, float]:
-        """`robust_sd` of each parameter (the shaded band of Figure 4)."""
-        return dict(zip(self.names, robust_sd(self.values).tolist(), strict=True))
-
-    def interval(self) -> dict[str, tuple[float, float]]:
-        """Percentile interval of each parameter."""
-        low, high = percentiles(self.values)
-        return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
 
 
 def percentiles(values: Array) -> Array:
