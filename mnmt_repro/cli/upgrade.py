@@ -100,7 +100,7 @@ def act(options: UpgradeOptions) -> int:
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.model import TABLES
     from mnmt_repro.upgrading.recipe import upgrade
-    from mnmt_repro.upgrading.vocabulary import PieceMap, check_new_rows, match_pieces
+    from mnmt_repro.upgrading.vocabulary import check_new_rows, match_pieces
 
     old = _import(options) if is_imported(options.source) else _read_old(options)
     about, checkpoint = old.about, old.checkpoint
@@ -113,7 +113,7 @@ def act(options: UpgradeOptions) -> int:
         _check_vocabulary(options, about, vocabulary)
         pieces = match_pieces(old.vocabulary, vocabulary)
     if old.imported is not None:
-        same = pieces or PieceMap.same(old.vocabulary)
+        same = pieces or match_pieces(old.vocabulary, old.vocabulary)
         pieces = same.at_rows(old.imported.pieces.order)
     texts, no_text = _texts(options, old)
     before = old.losses(texts)

@@ -160,8 +160,8 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     by_row = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
     if dropped := [p.piece for row, p in zip(at, model.pieces, strict=True) if row < 0]:
         note(
-            f"{files.folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
-            f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones"
+            f"{vocabulary.file} has no id for {len(dropped)} piece(s) of its SentencePiece model, "
+            f"such as {dropped[0]}: text is cut into smaller ones"
         )
     places = {piece.piece: row for row, piece in by_row.items()}
     for text, row in ids.items():

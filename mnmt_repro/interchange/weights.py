@@ -142,12 +142,9 @@ def shape_of(config: Fields, family: Family) -> ModelConfig:
     """
     if config.values.get("quantization_config") is not None:
         raise config.error("quantization_config", "says that the weights are quantised", FLOATS)
-    make, read = (
-        (ModelConfig.fairseq, _m2m100_fields)
-        if family == "m2m_100"
-        else (ModelConfig.t5, _t5_fields)
-    )
-    fields = read(config, family)
+    m2m100 = family == "m2m_100"
+    make = ModelConfig.fairseq if m2m100 else ModelConfig.t5
+    fields = _m2m100_fields(config) if m2m100 else _t5_fields(config, family)
     try:
         return replace(make(vocab_size=1, d_model=4, layers=1, heads=1), **fields)
     except InputError as error:
@@ -173,7 +170,7 @@ def _t5_fields(config: Fields, family: Family) -> dict[str, Any]:
     }
 
 
-def _m2m100_fields(config: Fields, _: Family) -> dict[str, Any]:
+def _m2m100_fields(config: Fields) -> dict[str, Any]:
     config.require("activation_function", "relu", "relu")
     config.require("tie_word_embeddings", True, True)
     for field, row in zip(("pad", "eos", "bos"), (1, 2, 0), strict=True):

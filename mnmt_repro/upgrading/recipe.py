@@ -172,8 +172,8 @@ def _check(
             )
         if len(pieces.old) != old.vocab_size:
             raise InputError(
-                f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
-                f"{old.vocab_size} rows; give the vocabulary that the checkpoint was trained with"
+                f"the old vocabulary has {len(pieces.old)} pieces, and the table of the checkpoint "
+                f"{old.vocab_size} rows; give the vocabulary that it was trained with"
             )
         first = tuple(Piece(kind="special", text=role) for role in ROLES)
         count = len(first) if first[-1] in pieces.new else len(first) - 1

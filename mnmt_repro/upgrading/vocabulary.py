@@ -89,12 +89,6 @@ class PieceMap:
     source: np.ndarray
     splits: dict[int, tuple[int, ...]]
 
-    @classmethod
-    def same(cls, vocabulary: Vocabulary) -> PieceMap:
-        """A vocabulary that stays as it is."""
-        pieces = meanings(vocabulary)
-        return cls(old=pieces, new=pieces, source=np.arange(len(pieces)), splits={})
-
     def at_rows(self, rows: np.ndarray) -> PieceMap:
         """The same map for old tables whose row for the old id i is `rows[i]`."""
         old = [self.old[i] for i in np.argsort(rows)]
