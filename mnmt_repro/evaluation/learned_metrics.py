@@ -106,5 +106,6 @@ def bleurt_weights(checkpoint: Path | str) -> Path:
         if (path := Path(checkpoint) / name).is_file():
             return path
     raise InputError(
-        f"{checkpoint}: holds no BLEURT weights; give a folder such as lucadiliello/BLEURT-20"
+        f"{checkpoint}: holds no BLEURT weights ({' or '.join(_WEIGHTS)}); download a folder such "
+        "as lucadiliello/BLEURT-20 from the Hugging Face Hub and give its path"
     )
