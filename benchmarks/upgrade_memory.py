@@ -23,7 +23,7 @@ from safetensors.torch import save_file
 from stored import keep, resident
 
 from mnmt_repro.architecture import ModelConfig, parameter_counts
-from mnmt_repro.interchange.folder import INDEX, Mapped
+from mnmt_repro.interchange.folder import INDEX, weight_files
 from mnmt_repro.interchange.weights import Renamed, names_of
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, Progress
@@ -78,9 +78,10 @@ def measure(folder: Path, config: ModelConfig) -> tuple[int, ...]:
 
     watcher = threading.Thread(target=watch)
     watcher.start()
+    files = weight_files(folder)
     checkpoint = Checkpoint(
         config=config,
-        weights=Renamed(config, Mapped(folder)),
+        weights=Renamed(config, files, lambda name: files[name].read(name)[name]),
         optimiser={},
         random_state=None,
         progress=Progress(),

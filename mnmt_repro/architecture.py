@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Count, Few, Part, check
@@ -71,6 +71,7 @@ class ModelConfig:
         d_ff: int | None = None,
         head_dim: int | None = None,
         dropout: float = 0.0,
+        attention_dropout: float = 0.0,
     ) -> ModelConfig:
         """Paper A's shape: T5 v1.1 with `layers` in the encoder and as many in the decoder."""
         return cls(
@@ -82,26 +83,20 @@ class ModelConfig:
             encoder_layers=layers,
             decoder_layers=layers,
             dropout=dropout,
+            attention_dropout=attention_dropout,
         )
 
     @classmethod
-    def fairseq(
-        cls,
-        *,
-        vocab_size: int,
-        d_model: int,
-        layers: int,
-        heads: int,
-        d_ff: int | None = None,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-    ) -> ModelConfig:
-        """Paper B's shape: a fairseq Transformer, pre-LN, one table for input and output."""
-        of_paper_a = cls.t5(
-            vocab_size=vocab_size, d_model=d_model, layers=layers, heads=heads, d_ff=d_ff
-        )
+    def fairseq(cls, **settings: Any) -> ModelConfig:
+        """Paper B's shape: a fairseq Transformer, pre-LN, one table for input and output.
+
+        Parameters
+        ----------
+        settings
+            As of `t5`.
+        """
         return replace(
-            of_paper_a,
+            cls.t5(**settings),
             feed_forward="relu",
             norm="layer",
             positions="sinusoidal",
@@ -109,8 +104,6 @@ class ModelConfig:
             scale_attention=True,
             scale_embedding=True,
             tie_output=True,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
         )
 
     @property
@@ -274,29 +267,19 @@ def machine_memory() -> int:
 
 
 def memory_limits(groups: Path, tree: Path) -> Iterator[int]:
-    """Limits in bytes that a container or a cluster job sets by Linux's control groups.
+    """Limits in bytes that a container or a cluster job sets by Linux's control groups (version 2).
 
     A group is bounded by those around it, too. What cannot be read sets no limit.
 
     Parameters
     ----------
     groups
-        Lists the process's groups: ``0::/PATH`` (version 2), ``N:CONTROLLERS:/PATH`` (version 1).
+        Says ``0::/PATH`` of the process's group.
     tree
-        Holds a folder a group, with `memory.max` (version 2), or in `memory` with
-        `memory.limit_in_bytes` (version 1).
+        Holds a folder a group, with `memory.max`.
     """
     with contextlib.suppress(OSError):
-        for line in groups.read_text(encoding="utf-8").splitlines():
-            _, controllers, path = line.split(":", 2)
-            folder, name = tree, "memory.max"
-            if controllers:
-                folder, name = tree / "memory", "memory.limit_in_bytes"
-            if controllers and "memory" not in controllers.split(","):
-                continue
-            own = Path(path.lstrip("/"))
-            for group in (own, *own.parents):
-                with contextlib.suppress(OSError):
-                    limit = (folder / group / name).read_text(encoding="utf-8").strip()
-                    if limit.isdecimal():  # not "max"
-                        yield int(limit)
+        own = Path(groups.read_text(encoding="utf-8").partition("0::/")[2].strip())
+        for group in (own, *own.parents):
+            with contextlib.suppress(OSError, ValueError):  # such as "max"
+                yield int((tree / group / "memory.max").read_text(encoding="utf-8"))

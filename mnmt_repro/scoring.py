@@ -52,8 +52,7 @@ def check_finite(losses: np.ndarray | float, where: str) -> None:
     """
     if not np.isfinite(losses).all():
         raise InputError(
-            f"{where}: the loss is not a number, because the model's weights overflow; choose an "
-            "earlier checkpoint, or train again with a lower learning rate"
+            f"{where}: the loss is not a number, as weights overflow; take an earlier checkpoint"
         )
 
 

@@ -14,7 +14,6 @@ from command_line import fails
 from small_text import small_bitext
 
 from mnmt_repro.cli import main
-from mnmt_repro.evaluation.significance import paired_t_test
 from mnmt_repro.training.checkpoint import TensorFile, write_tensors
 
 CONLANG = ["train", "--d-model", "8", "--heads", "2", "--curve-points", "2"]
@@ -59,52 +58,32 @@ def losses(folder: str, arguments: list[str], capsys) -> dict[str, dict]:
 def test_a_better_model_is_told_from_chance(capsys) -> None:
     options = ["--limit", "60"]
     rows = rows_of(["short", "longer", *options], capsys)
-    assert [row["pair"] for row in rows] == ["src-aaa", "src-bbb", "all 2"]
+    assert [row["pair"] for row in rows] == ["src-aaa", "src-bbb"]
     before, after = (losses(name, options, capsys) for name in ("short", "longer"))
-    for row in rows[:2]:
+    for row in rows:
         assert (row["measure"], row["sentences"]) == ("nats per token", 60)
         assert row["baseline"] == pytest.approx(before[row["pair"]]["cross_entropy"], rel=1e-12)
         assert row["model"] == pytest.approx(after[row["pair"]]["cross_entropy"], rel=1e-12)
         assert row["difference"] == pytest.approx(row["model"] - row["baseline"], rel=1e-9)
         assert row["low"] < row["difference"] < row["high"] < 0
         assert row["p_value"] == pytest.approx(1 / 1001)
-    over = paired_t_test(*([row[side] for row in rows[:2]] for side in ("model", "baseline")))
-    assert rows[2]["test"] == "t-test" and rows[2]["sentences"] == 120
-    assert rows[2]["p_value"] == pytest.approx(over.p_value, rel=1e-12)
-    assert (rows[2]["low"], rows[2]["high"]) == pytest.approx((over.low, over.high), rel=1e-12)
 
 
 def test_a_model_against_itself(capsys) -> None:
-    rows = rows_of(["short", "short", "--limit", "20", "--decode", "--draws", "50"], capsys)
-    losses, metrics = rows[::2], rows[1::2]
-    assert [row["measure"] for row in metrics] == ["chrfpp", "chrfpp"]
-    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in losses)
-    assert all(row["p_value"] == 1 for row in losses)
-    assert all(row["difference"] == 0 and row["low"] is None for row in metrics)
-    assert not any(row["test"] == "t-test" for row in rows)  # nothing to test
-
-
-def test_translations_are_compared_by_the_metric_named(capsys) -> None:
-    options = ["--limit", "30", "--beam", "1", "--pairs", "src-bbb"]
-    decode = [*options, "--decode", "--metric", "chrf"]
-    (_, row) = rows_of(["short", "longer", *decode, "--draws", "99"], capsys)
-    before, after = (losses(n, [*options, "--decode"], capsys) for n in ("short", "longer"))
-    assert row["baseline"] == pytest.approx(before["src-bbb"]["chrf"])
-    assert row["model"] == pytest.approx(after["src-bbb"]["chrf"])
-    assert row["difference"] == pytest.approx(row["model"] - row["baseline"]) != 0
-    assert 0.01 <= row["p_value"] <= 1
+    rows = rows_of(["short", "short", "--limit", "20"], capsys)
+    assert all(row["difference"] == row["low"] == row["high"] == 0 for row in rows)
+    assert all(row["p_value"] == 1 for row in rows)
 
 
 def test_other_pieces_are_compared_by_character(capsys) -> None:
     """Nats a token times tokens are nats a character times characters, for both models."""
     data = ["--data", "eng-deu=talks.tsv", "--data", "eng-nld=talks.nl.tsv"]
     rows = rows_of(["few", "more", *data], capsys)
-    assert [row["measure"] for row in rows] == ["nats per character"] * 3
-    assert (rows[2]["pair"], rows[2]["test_set"]) == ("all 2", "--data")  # two files, one test
+    assert [row["measure"] for row in rows] == ["nats per character"] * 2
     characters = sum(len(line) + 1 for line in small_bitext(count=120).target)
     for name, column in (("few", "baseline"), ("more", "model")):
         by_pair = losses(name, data, capsys)
-        for row in rows[:2]:
+        for row in rows:
             mine = by_pair[row["pair"]]
             nats = mine["cross_entropy"] * mine["test_tokens"]
             assert row[column] * characters == pytest.approx(nats, rel=1e-9)

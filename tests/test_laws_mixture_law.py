@@ -59,7 +59,7 @@ def test_units_of_losses_and_sizes_do_not_matter() -> None:
 def test_intervals_of_transfers_hold_the_truth_and_mixtures_are_the_unit() -> None:
     fit = law(runs(noise=0.01))
     assert len(set(fit.runs)) == 21
-    ends = fit.interval("runs", draws=200)
+    ends = fit.draws("runs", draws=200).quantile([0.025, 0.975])
     for name, truth in (("t[fra]", 0.3), ("t[zho]", 0.05)):
         low, high = ends[name]
         assert low < truth < high and low < fit.params[name] < high

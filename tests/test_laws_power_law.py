@@ -127,7 +127,7 @@ def test_three_sizes_fit_exactly_without_errors() -> None:
     assert fit.params == pytest.approx({"alpha": 0.5, "l_inf": 1.0, "beta": 4.0})
     assert math.isnan(fit.stderr["alpha"]) and fit.degrees_of_freedom == 0
     with pytest.raises(InputError, match="residuals"):
-        fit.interval(method="residual")
+        fit.draws("residual")
 
 
 def test_published_learning_curves(lawdata_dir: Path) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import fit_fraction, fit_joint_law, fit_power_law, frontier
+from mnmt_repro.laws import fit_fraction, fit_joint_law, fit_power_law
 
 SIZES = np.geomspace(4e3, 1.2e5, 20)
 EACH = 10
@@ -61,9 +61,7 @@ def test_every_law_takes_runs() -> None:
         rows, runs = fit(frame, **of), fit(frame, groups="run", **of)
         assert runs.stderr["alpha"] > 1.3 * rows.stderr["alpha"]
         assert runs.resampling == "runs"
-    laws = {"a": runs, "b": runs}
-    alone = {"a": rows, "b": rows}
-    wide, narrow = (frontier(each, 2e4, draws=200) for each in (laws, alone))
+    wide, narrow = (law.band(np.linspace(0.1, 1, 9), 2e4, draws=200) for law in (runs, rows))
     assert (wide["high"] - wide["low"]).median() > 1.3 * (narrow["high"] - narrow["low"]).median()
 
 

@@ -10,19 +10,19 @@ from law_grids import SIZES
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import PowerLawFit, fit_power_law
+from mnmt_repro.laws.uncertainty import perturbed
 
 TRUTH = 60 * SIZES**-0.3 + 1.1
 
 
 def test_perturbation_is_the_papers_noise() -> None:
     fit = fit_power_law(SIZES, TRUTH)
-    draws = fit.draws("perturbation", draws=20_000)
-    relative = draws.losses / TRUTH - 1
+    relative = perturbed(TRUTH, 20_000, 0) / TRUTH - 1
     assert relative.std() == pytest.approx(0.01, rel=0.01)
     assert relative.mean() == pytest.approx(0, abs=1e-4)
     small = fit.draws("perturbation", draws=4000, seed=3)
     again = fit.draws("perturbation", draws=4000, seed=3)
-    assert np.array_equal(small.values, again.values)
+    assert small.equals(again)
     with pytest.raises(InputError, match="method"):
         fit.draws("guess")
 
@@ -36,13 +36,14 @@ def curve(l_inf: float, seed: int = 0, scale: float = 0.02) -> PowerLawFit:
 
 def test_a_bound_changes_how_intervals_are_made() -> None:
     free, bound = curve(2.0), next(f for f in map(curve, [0.0] * 20, range(20)) if f.held)
-    assert (free.method_of(), bound.method_of()) == ("t", "residual")
-    assert free.interval() == free.interval("t")
-    wide, narrow = bound.interval(), bound.interval(method="t")
-    assert wide == bound.interval(method="residual")
+    assert (free.method, bound.method) == ("t", "residual")
+    wide = bound.interval()
+    drawn = bound.draws("residual", draws=1_000).quantile([0.025, 0.975])
+    assert wide["alpha"] == pytest.approx(tuple(drawn["alpha"]))
     # Standard errors take the bound for known, so that their interval is too narrow.
-    assert np.diff(wide["alpha"]) > 1.3 * np.diff(narrow["alpha"])
-    assert math.isnan(narrow["l_inf"][0]) and wide["l_inf"][1] > 0
+    narrow = 2 * bound.t_quantile * bound.stderr["alpha"]
+    assert np.diff(wide["alpha"]) > 1.3 * narrow
+    assert math.isnan(bound.stderr["l_inf"]) and wide["l_inf"][1] > 0
     assert "refits to resampled residuals" in bound._repr_html_()
 
 

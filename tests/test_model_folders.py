@@ -147,7 +147,7 @@ def test_two_files_that_number_a_piece_otherwise_are_named(copy: Copy, originals
         it["model"]["vocab"][10:12] = it["model"]["vocab"][11:9:-1]
 
     change(folder / "tokenizer.json", swap)
-    refused(folder, "tokenizer.json: the id of", "and 10 by spiece.model")
+    refused(folder, "spiece.model: the id of", "is 10, and 11 in another file")
     folder = copy("nllb-again")
     change(folder / "vocab.json", lambda it: it.update({"▁": 5}))
     refused(folder, "vocab.json: the id of '▁' is 5, and ")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -130,31 +129,7 @@ def test_runs_on_generated_text_are_scored_where_declared_ones_are() -> None:
     assert {row["sentences"] for row in content["rows"]} == {4000}
 
 
-@pytest.mark.parametrize("text", [["--similarity", "0.5", "--weights", "0.3,0.7"], TALKS])
-def test_the_settings_of_a_run_are_read_from_its_file(text: list[str], capsys) -> None:
-    settings = ["--dropout", "0.1", "--optimiser", "adamw", "--tags", "both", "--seed", "3"]
-    pieces = ["--pieces", "330"] if "--data" in text else []
-    assert main([*SMALL, *text, *pieces, *settings, "--keep", "best", "--out", "first"]) == 0
-    again = text if "--data" in text else []
-    command = ["train", "--config", "first/run.json", *again]
-    assert main([*command, "--out", "second"]) == 0
-    assert identity("second") == identity("first")
-    assert Path("second/run.json").read_bytes() == Path("first/run.json").read_bytes()
-    assert main([*command, "--steps", "2", "--d-model", "16", "--out", "third"]) == 0
-    about = json.loads(Path("third/run.json").read_text(encoding="utf-8"))
-    assert about["model"]["d_model"] == 16 and about["training"]["steps"] == 2
-    assert about["training"]["optimiser"] == "adamw" and about["seed"] == 3
-    assert main(["upgrade", "--from", "first", "--out", "start"]) == 0
-    capsys.readouterr()
-    fails(["train", "--config", "start/run.json"], capsys, "--config start/run.json: its model was")
-    fails(["train", "--config", "absent.json"], capsys, "absent.json")
-    both = ["train", "--config", "first/run.json", "--continue-from", "start"]
-    fails(both, capsys, "--config: the upgraded model has its settings; leave one of the two out")
-    if again:
-        fails(command[:3], capsys, "give the text of its pairs (eng-deu) with --data")
-
-
-def test_all_of_a_conlang_is_carried_to_another_run_and_to_an_upgrade(capsys) -> None:
+def test_all_of_a_conlang_is_carried_to_an_upgrade(capsys) -> None:
     """Also what no option of `train` sets, such as the length of its sentences."""
     Path("grid.yml").write_text(
         "conlang: {concepts: 32, syllables: 20, min_concepts: 2, max_concepts: 3, seed: 7}\n"
@@ -163,11 +138,6 @@ def test_all_of_a_conlang_is_carried_to_another_run_and_to_an_upgrade(capsys) ->
     assert main(["sweep", "grid.yml", "--workers", "1"]) == 0
     (run,) = Grid.read("grid.yml").runs
     folder = f"runs/{run.run_id}"
-    assert main(["train", "--config", f"{folder}/run.json", "--out", "again"]) == 0
-    assert load_trained(Path("again")).conlang.config == run.conlang
-    assert main([*SHORT, "--config", f"{folder}/run.json", "--concepts", "16", "--out", "few"]) == 0
-    assert load_trained(Path("few")).conlang.config == replace(run.conlang, concepts=16)
-    capsys.readouterr()
     assert main(["upgrade", "--from", folder, "--wider", "2", "--out", "start"]) == 0
     following = capsys.readouterr().out.splitlines()[-1].removeprefix("next: mnmt-repro ")
     assert main([*shlex.split(following), "--steps", "2", "--out", "on"]) == 0
@@ -185,8 +155,6 @@ def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:
     pairs = ["--pairs", "src-aaa,src-bbb,src-ccc"]
     assert main([*SHORT, "--continue-from", "start", *pairs, "--out", "new"]) == 0
     assert load_trained(Path("new")).pairs == ("src-aaa", "src-bbb", "src-ccc")
-    assert main(["train", "--config", "old/run.json", "--out", "again"]) == 0
-    assert identity("again") == identity("old")
     assert main([*SMALL, *four, "--out", "all"]) == 0
     assert load_trained(Path("all")).pairs == ("src-aaa", "src-bbb", "src-ccc")
     capsys.readouterr()
@@ -194,16 +162,3 @@ def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:
     fails([*SMALL, "--languages", "src,,aaa"], capsys, "--languages src,,aaa: part 2 is empty")
     other = ["--continue-from", "start", "--languages", "src,aaa,bbb"]
     fails([*SHORT, *other, "--pairs", "src-aaa"], capsys, "--languages", "other text")
-
-
-def test_a_vocabulary_of_a_corpus_is_the_one_that_train_makes(spec: RunSpec, capsys) -> None:  # noqa: F811
-    assert main([*SMALL, "--corpus", "three", "--pieces", "330", "--out", "run"]) == 0
-    command = ["data", "vocabulary", "--corpus", "three", "--pieces", "330"]
-    assert main([*command, "--pairs", "eng-deu", "--out", "a.model"]) == 0
-    assert Path("a.model").read_bytes() == Path("run/vocabulary.model").read_bytes()
-    capsys.readouterr()
-    fails([*command, "--pairs", "eng-fra", "--out", "b"], capsys, "no such pair in three")
-    pairs = ["--pairs", "eng-deu", "--out", "b"]
-    fails([*command[:2], *TALKS, *pairs], capsys, "--pairs goes with --corpus")
-    conlang = ["data", "vocabulary", "--corpus", "conlang", "--out", "b"]
-    fails(conlang, capsys, "its pieces are its syllables")

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from small_runs import EVEN, STEPS, adamw, resumable_run, small_data, t5
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.interchange.folder import Mapped
+from mnmt_repro.interchange.folder import weight_files
 from mnmt_repro.model import Transformer
 from mnmt_repro.training.checkpoint import Progress, load_checkpoint, read_progress, save_checkpoint
 from mnmt_repro.training.loop import TrainingDiverged, train
@@ -255,7 +255,9 @@ def test_equal_checkpoints_have_equal_bytes(tmp_path: Path) -> None:
 
 READERS = {
     "checkpoint": lambda path: load_checkpoint(path).weights,
-    "folder": lambda path: Mapped(path.parent),
+    "folder": lambda path: {
+        name: file.read(name)[name] for name, file in weight_files(path.parent).items()
+    },
 }
 
 

@@ -9,7 +9,6 @@ import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from command_line import fails
@@ -20,13 +19,12 @@ from mnmt_repro.cli.options import read_fields
 from mnmt_repro.cli.upgrade import _as_new
 from mnmt_repro.cli.upgrade_options import UpgradeOptions, upgrade_config
 from mnmt_repro.corpora.bitext import read_bitexts
-from mnmt_repro.corpora.encoding import encode
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.model import Transformer
 from mnmt_repro.runs.training_text import hold_out
 from mnmt_repro.training.checkpoint import load_checkpoint
-from mnmt_repro.upgrading.config import FISHER_SENTENCES, DepthConfig, Ramp, UpgradeConfig
-from mnmt_repro.upgrading.learning_rate import NEW, OLD, diagonal_fisher
+from mnmt_repro.upgrading.config import DepthConfig, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.learning_rate import NEW, OLD
 from mnmt_repro.upgrading.start import load_upgraded
 
 CYRILLIC = str.maketrans("aeiounrst", "аеиоунрст")
@@ -249,71 +247,10 @@ def test_a_conlangs_model_can_be_widened(tmp_path: Path, monkeypatch, capsys) ->
     fails([*upgrade, "--vocab", "talks.tsv", "-o", "no"], capsys, "is not a SentencePiece model")
 
 
-# --- learning-rate scaling by Fisher information --------------------------------------------------
-
-
-def held_out_fisher(upgraded: Path, count: int) -> dict[str, torch.Tensor]:
-    """Of the first sentences that `train` held out, by the library and not the command."""
-    start = load_upgraded(upgraded / "start.safetensors")
-    vocabulary = Vocabulary.load(upgraded / "vocabulary.model")
-    _, valid = hold_out(read_bitexts(["eng-deu=talks.tsv"]))
-    text = encode(valid["eng-deu"], vocabulary, "both")
-    sides = [text.take(np.array([row])) for row in range(min(count, text.size))]
-    ids = [tuple(torch.from_numpy(side.flat).long() for side in pair) for pair in sides]
-    return diagonal_fisher(start.model, ids)
-
-
-def test_old_parameters_are_chosen_by_fisher_information(here: Path, capsys) -> None:
-    assert main([*UPGRADE[:-1], "plain", "--wider", "2"]) == 0
-    plain = load_upgraded("plain/start.safetensors").groups
-    fisher = held_out_fisher(here / "plain", FISHER_SENTENCES)
-    low, high = (torch.cat([f.flatten() for f in fisher.values()]).quantile(q) for q in (0.5, 0.9))
-    capsys.readouterr()
-    thresholds = f"{low:.9g}=0.25,{high:.9g}=0:0.1:6"
-    command = [*UPGRADE, "--wider", "2", "--gamma", "0.5,2"]
-    assert main([*command, "--fisher-threshold", thresholds]) == 0
-    start = load_upgraded("start/start.safetensors")
-    assert start.gammas == (2.0, 0.5, 0.25, Ramp(start=0.0, end=0.1, steps=6))
-    counted = [0, 0]
-    for name, group in start.groups.items():
-        old = plain[name].expand(fisher[name].shape) == OLD
-        above = (fisher[name] > float(f"{low:.9g}")).int() + (fisher[name] > float(f"{high:.9g}"))
-        assert torch.equal(group.expand(old.shape).int(), torch.where(old, 1 + above, 0)), name
-        counted = [n + int((old & (above > k)).sum()) for k, n in enumerate(counted)]
-    shown = capsys.readouterr().out
-    assert re.findall(r"^(\S+): .* nats a token$", shown, re.M) == ["eng-deu"]
-    old_entries, *above = (
-        int(number.replace(",", ""))
-        for number in re.findall(r"^  (?:old parameters|above \S+): +([\d,]+)$", shown, re.M)
-    )
-    assert above == counted and 0 < counted[1] < counted[0] < old_entries
-    run = about("start")["upgrade"]["fisher"]
-    assert run["sentences"] == FISHER_SENTENCES and list(run["text"]) == ["eng-deu"]
-    assert about("start")["identity"] != about("plain")["identity"]
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "part"),
-    [
-        ("1e-6", "write F=FACTOR, such as 1e-6=0.25"),
-        ("x=0.5", "--fisher-threshold x=0.5: must be a number, got 'x'"),
-        ("1e-4=1,1e-6=1", "must rise from above 0"),
-    ],
-)
-def test_fisher_thresholds_that_cannot_be(here: Path, capsys, thresholds: str, part: str) -> None:
-    fails([*UPGRADE, "--fisher-threshold", thresholds], capsys, part)
-
-
-def test_text_that_is_no_longer_there_is_asked_for(here: Path, capsys) -> None:
+def test_text_that_is_no_longer_there_can_be_named(here: Path, capsys) -> None:
     run = about("old")
     run["files"]["data"] = ["eng-deu=gone.tsv"]
     Path("old/run.json").write_text(json.dumps(run), encoding="utf-8")
-    fails(
-        [*UPGRADE, "--fisher-threshold", "1e-6=0.5"],
-        capsys,
-        "gone.tsv",
-        "put the text of eng-deu back where `train` read it",
-    )
     assert main(UPGRADE) == 0
     shown = capsys.readouterr()
     assert "note: no loss is shown: " in shown.err and "--loss-on PAIR=FILE" in shown.err
@@ -322,14 +259,10 @@ def test_text_that_is_no_longer_there_is_asked_for(here: Path, capsys) -> None:
     assert "eng-deu: " in capsys.readouterr().out
 
 
-def test_fisher_information_of_a_conlangs_model(here: Path, capsys) -> None:
+def test_no_vocabulary_is_new_to_a_conlangs_model(here: Path, capsys) -> None:
     short = ["--steps", "2", "--d-model", "8", "--heads", "2", "--curve-points", "1"]
     assert main(["train", *short, "--out", "conlang"]) == 0
-    command = ["upgrade", "--from", "conlang", "--fisher-threshold", "1e-5=0.5"]
-    assert main([*command, "--out", "no-text-needed"]) == 0
-    assert load_upgraded("no-text-needed/start.safetensors").gammas == (1.0, 1.0, 0.5)
-    assert "above 1e-05" in capsys.readouterr().out
-    # No vocabulary is new to it.
+    capsys.readouterr()
     new = ["upgrade", "--from", "conlang", "--vocab", "both.model", "--out", "no"]
     fails(new, capsys, "a row for each syllable of its conlang from the start")
 

@@ -10,7 +10,6 @@ import torch
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.ragged import Ragged
-from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
 from mnmt_repro.upgrading.analyses import (
     fisher_histogram,
@@ -70,14 +69,6 @@ def test_loss_rise_is_the_difference_of_two_cross_entropies() -> None:
     assert loss_rise(old, substitute_embeddings(old, old), {"eng-deu": text}) == {"eng-deu": 0.0}
 
 
-def test_substitutions_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="have 7 and 8 pieces, their vocabularies 7 and 7"):
-        substitute_embeddings(model("t5", 7, 1), model("t5", 8, 1))
-    wide = Transformer(ModelConfig.t5(vocab_size=7, d_model=16, layers=1, heads=2))
-    with pytest.raises(InputError, match="width 16 do not fit a model of 8"):
-        substitute_embeddings(model("t5", 7, 1), wide)
-
-
 # --- distances (Figure 5) -----------------------------------------------------------------------
 
 UP, OUT = "encoder.0.feed_forward.up.weight", "encoder.0.feed_forward.out.weight"
@@ -90,23 +81,10 @@ def test_halves_of_widened_matrices() -> None:
     }
     wide = {UP: torch.tensor([[4.0, 5.0], [1.0, 1.0]]), OUT: torch.tensor([[2.0, 5.0], [0.0, 4.0]])}
     # M1 - M = (3, 4) and M2 = M for `up`; M1 = M and M2 - M = (3, 4) for `out`.
-    expected = [("up", 5.0, 0.0, 5.0, math.sqrt(2)), ("out", 0.0, 5.0, 5.0, 2.0)]
-    rows = half_distances(start, wide)
-    assert [(r["stack"], r["layer"]) for r in rows] == [("encoder", 0)] * 2
-    for row, (matrix, *numbers) in zip(rows, expected, strict=True):
-        assert row["matrix"] == matrix
-        found = [row[name] for name in ("old_half", "new_half", "between", "norm")]
-        assert found == pytest.approx(numbers)
-
-
-def test_halves_that_are_none_are_refused() -> None:
-    up = {UP: torch.ones(2, 3)}
-    with pytest.raises(InputError, match="only where the width was doubled"):
-        half_distances(up, {UP: torch.ones(4, 3)})
-    with pytest.raises(InputError, match="both need the same layers"):
-        half_distances({}, up)
-    with pytest.raises(InputError, match="no feed-forward matrix"):
-        half_distances({}, {"embedding.weight": torch.ones(2, 2)})
+    expected = {"old": 5.0, "new": 5.0, "between": math.sqrt(50)}
+    assert half_distances(start, wide) == {
+        ("encoder.0", block): pytest.approx(value) for block, value in expected.items()
+    }
 
 
 # --- Fisher information (Figure 6 right) --------------------------------------------------------
@@ -132,5 +110,3 @@ def test_distribution_of_fisher_information() -> None:
     assert [r["share"] for r in rows] == pytest.approx([2 / 7, 1 / 7, 3 / 7, 1 / 7])
     some = fisher_histogram(FISHER, (1e-6,), GROUPS)
     assert [(r["count"], r["share"]) for r in some] == [(1, 0.25), (3, 0.75)]
-    with pytest.raises(InputError, match="must rise from above 0"):
-        fisher_histogram(FISHER, (1e-5, 1e-6), GROUPS)

@@ -12,7 +12,8 @@ from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.trained import START, read_about, read_checkpoint, read_vocabulary
 from mnmt_repro.training.config import TrainingConfig
-from mnmt_repro.upgrading.config import steps_to_rise
+from mnmt_repro.typed_config import build
+from mnmt_repro.upgrading.config import UpgradeConfig, steps_to_rise
 
 if TYPE_CHECKING:
     from mnmt_repro.corpora.vocabulary import Vocabulary
@@ -106,7 +107,7 @@ class UpgradedFolder:
                 "to --keep best"
             )
         steps = config.steps or (config.target_tokens or 0) // config.batch_tokens
-        rising = steps_to_rise(about["upgrade"])
+        rising = steps_to_rise(build(UpgradeConfig, about["upgrade"]["config"]))
         if steps < rising:
             yield (
                 f"a learning-rate factor rises over {rising:,} steps, and this run takes about "

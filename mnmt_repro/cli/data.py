@@ -58,12 +58,10 @@ class NewVocabulary:
 class VocabularyOptions(NewVocabulary):
     """The options of `data vocabulary`."""
 
-    data: tuple[str, ...] = setting(
-        "a bitext (see train --help); give this or --corpus", (), metavar="PAIR=FILE"
+    data: tuple[str, ...] = required(
+        "a bitext (see train --help)", required=True, metavar="PAIR=FILE"
     )
     skip_bad: bool = setting(SKIP_BAD, False)
-    corpus: str | None = setting("training text of a corpus of `data list`", metavar="NAME")
-    pairs: str | None = setting("pairs of --corpus (default: all from eng)", metavar="PAIR,...")
     config: VocabularyConfig = field(metadata={"defaults": {"pieces": 4000}})
 
 
@@ -161,19 +159,8 @@ def act_vocabulary(options: VocabularyOptions) -> int:
     """Train and write a vocabulary."""
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import train_vocabulary
-    from mnmt_repro.runs.training_text import TextSource
 
-    if options.corpus == "conlang":
-        raise InputError("--corpus conlang: its pieces are its syllables; it needs no vocabulary")
-    if bool(options.data) == (options.corpus is not None):
-        raise InputError("data vocabulary: name the text, with --data or with --corpus")
-    if options.pairs is not None and options.corpus is None:
-        raise InputError("--pairs goes with --corpus; --data names its own pair")
-    if options.corpus is None:
-        texts = dict(read_bitexts(skipping_bad(options.data, options.skip_bad)))
-    else:
-        pairs = tuple(comma_list(options.pairs or ""))
-        texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
+    texts = read_bitexts(skipping_bad(options.data, options.skip_bad))
     languages = tuple(language for pair in texts for language in split_pair(pair))
     config = replace(options.config, languages=languages)
     return options.write(
@@ -281,7 +268,6 @@ PARTS: dict[str, tuple[Any, ...]] = {
         "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
         act_vocabulary,
         "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
-        "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
     ),
     "extend": (
         "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "

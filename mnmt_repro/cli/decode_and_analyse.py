@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mnmt_repro.cli.sweep_options import SweepOptions
+from mnmt_repro.cli.sweep import SweepOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError
 from mnmt_repro.runs.order import with_parents

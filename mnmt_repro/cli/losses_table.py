@@ -12,13 +12,7 @@ import pandas as pd
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.atomic import locked
-from mnmt_repro.cli.options import (
-    check_columns,
-    numbers_of,
-    read_table,
-    refuse,
-    write_table,
-)
+from mnmt_repro.cli.options import check_columns, numbers_of, read_table, refuse, write_table
 from mnmt_repro.errors import InputError, note, printable
 from mnmt_repro.typed_config import required, setting
 
@@ -32,6 +26,8 @@ OF_STORE = (
 """Columns of a results store that are always read, beside those of size and loss.
 
 `target_tokens` has two digits, so that seeds, whose batches differ a little, have one budget."""
+ROLES = ("n", "loss", "p", "pair")
+"""Columns that a law reads; a table may call them otherwise, and lack p and pair."""
 _COLUMNS = ("n", "p", "pair", "loss", "test_set", "run_id", "vocabulary_hash")
 
 LABELS = ("tier", "cohort", "test_set", "domain", "metric")
@@ -65,36 +61,22 @@ class TableOptions:
     errors: Literal["absolute", "relative"] = setting(
         "least squares of the residuals, or of the residuals over the loss", "absolute"
     )
-    groups: str | None = setting(
-        "column of runs: rows of one run are not independent, so intervals come from runs",
-        metavar="NAME",
-    )
     ceiling: float | None = setting(
         "with --direction max: highest possible score, such as 100", metavar="SCORE"
     )
 
-    def roles(self) -> tuple[str, ...]:
-        """Columns that the law reads; a table may call them otherwise, and lack p and pair."""
-        return "n", "loss", "p", "pair"
-
     def names(self) -> dict[str, str]:
         """What the table calls each role."""
-        names = {role: role for role in self.roles()}
+        names = {role: role for role in ROLES}
         for text in self.column:
             role, _, name = text.partition("=")
             if role not in names or not name:
                 raise InputError(f"--column {text}: write {', '.join(names)}, and then =NAME")
             names[role] = name
-        used = [*names.values(), *self.others().values()]
+        used = [*names.values(), *filter(None, [self.mixture_column])]
         if twice := [name for name in used if used.count(name) > 1]:
             raise InputError(f"column {twice[0]} has two uses; name two columns")
         return names
-
-    def others(self) -> dict[str, str]:
-        """Other columns that options name."""
-        groups = self.groups if self.groups != "n" else None  # where each size is one run
-        named = {"--mixture-column": self.mixture_column, "--groups": groups}
-        return {option: name for option, name in named.items() if name}
 
 
 def read_losses(options: TableOptions, needed: tuple[str, ...] = ()) -> pd.DataFrame:
@@ -114,16 +96,16 @@ def read_losses(options: TableOptions, needed: tuple[str, ...] = ()) -> pd.DataF
     path, names = options.file, options.names()
     if options.ceiling is not None and options.direction == "min":
         raise InputError("--ceiling is the highest score of a quality: add --direction max")
-    wanted = {name: option for option, name in options.others().items()}
+    wanted = {options.mixture_column: "--mixture-column"} if options.mixture_column else {}
     for role, name in names.items():
-        if role in ("n", "loss", "d", *needed) or name != role:
+        if role in ("n", "loss", *needed) or name != role:
             wanted[name] = f"--column {role}=NAME"
     table = _chosen(_read(path, wanted), options.where, path)
     weights = names.get("p", "")
     if weights in table and "p" not in needed and (table[weights] == "").all():
         table = table.drop(columns=weights)  # models of others, whose weights are not known
     for label in LABELS:
-        if label not in table.columns or label in (*names.values(), options.groups):
+        if label not in table.columns or label in names.values():
             continue
         # Each pair may have a test set of its own; the other labels are of the whole table.
         apart = label == "test_set" and names["pair"] in table.columns
@@ -146,8 +128,6 @@ def read_losses(options: TableOptions, needed: tuple[str, ...] = ()) -> pd.DataF
     if options.direction == "min":
         why = "losses must be above 0 (log-probabilities: change the sign; a quality: --direction "
         check("loss", frame["loss"] <= 0, why + "max)")
-    if "d" in names:
-        check("d", frame["d"] <= 0, "must be above 0; leave out runs that saw nothing of the pair")
     if "pair" in frame:
         check("pair", frame["pair"] == "", "no pair is named")
     if "p" not in frame:
@@ -199,7 +179,6 @@ def _read(path: Path, needed: Mapping[str, str]) -> pd.DataFrame:
     rows = rows.assign(
         n=rows["n_non_embedding"],
         loss=rows["cross_entropy"],
-        d=rows["pair_target_tokens"],
         target_tokens=[int(float(f"{tokens:.2g}")) for tokens in rows["target_tokens"]],
     )
     check_columns(path, rows, needed)

@@ -41,7 +41,7 @@ PURPOSES = {
     "upgrade": "give a trained model more languages, width and depth, to be trained further",
     "translate": "translate lines from standard input to standard output with a trained model",
     "evaluate": "score a trained model: nats per target token, and with --decode BLEU and chrF",
-    "compare": "test whether one model is better than another, or whether it is chance",
+    "compare": "test whether the losses of one model are lower than those of another, or by chance",
     "export": "write a model as a folder that transformers (hf) or CTranslate2 (ct2) loads",
     "fit": "fit a scaling law to a table of losses, by size, weight and data, each pair apart",
     "recommend": "recommend the weights of a mixture at one model size, by laws of each pair",
@@ -153,7 +153,6 @@ def add_fields(
     parser: argparse._ActionsContainer,
     kind: type,
     defaults: Mapping[str, Any] = MappingProxyType({}),
-    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Declare an option for each field of a dataclass that has a help; see `typed_config.setting`.
 
@@ -165,8 +164,6 @@ def add_fields(
     ----------
     defaults
         Defaults in place of the fields' own.
-    notes
-        What the help says of a default that is not a single value.
     """
     hints, group = get_type_hints(kind, include_extras=True), parser
     for each in dataclasses.fields(kind):
@@ -176,8 +173,6 @@ def add_fields(
         if dataclasses.is_dataclass(hint):
             add_fields(group, cast(type, hint), **how)
         elif "help" in how:
-            if note := notes.get(each.name):
-                how["help"] += f" ({note})"
             default = defaults.get(each.name, each.default)
             how["default"] = None if default in (dataclasses.MISSING, ()) else default
             flags = how.pop("flags", None) or (f"--{each.name.replace('_', '-')}",)

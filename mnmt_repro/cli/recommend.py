@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from mnmt_repro.cli.fit import (
-    FitOptions,
-    by_pair,
-    fit_table,
-    notes_on_rows,
-    of_pair,
-    strange_rows,
-)
+from mnmt_repro.cli.fit import Asked, by_pair, fit_table, notes_on_rows, of_pair
 from mnmt_repro.cli.losses_table import TableOptions, read_losses
-from mnmt_repro.cli.options import (
-    JsonOption,
-    comma_list,
-    named_numbers,
-    print_json,
-)
+from mnmt_repro.cli.options import JsonOption, comma_list, named_numbers, print_json
 from mnmt_repro.errors import InputError, note, show, tell
 from mnmt_repro.typed_config import required, setting
 
@@ -57,19 +45,8 @@ def act(options: RecommendOptions) -> int:
         )
     wishes = [wish for text in options.prefer for wish in comma_list(text)]
     importance = named_numbers(wishes, "--prefer") if options.prefer else None
-    table = {each.name: getattr(options, each.name) for each in fields(TableOptions)}
-    how = FitOptions(**table, law="auto" if options.mixture_column else options.form)
-    fits = fit_table(frame, how)
-    laws = {pair: law for pair, (*_, law) in fits.items()}
-    # By two laws, as a gross row can bend either of them to itself; each row is named once.
-    others = {} if how.law == "auto" else fit_table(frame, replace(how, law="auto"))
-    named = {
-        each.partition(" is ")[0]: f"{pair}: {each}"
-        for pair, (_, fitter, fit) in (*others.items(), *fits.items())
-        for each in strange_rows(pairs[pair], fitter, fit, how)[0]
-    }
-    strange = list(named.values())
-    note(*strange)
+    asked: Asked = "auto" if options.mixture_column else options.form
+    laws = {pair: law for pair, (_, law) in fit_table(frame, options, asked).items()}
     with of_pair():
         best = recommend_weights(laws, options.n, importance)
     note(*best.refusal)
@@ -81,7 +58,7 @@ def act(options: RecommendOptions) -> int:
         names = {"p": "weights", "p_low": "weights_low", "p_high": "weights_high"}
         by_column = best.table.rename(columns=names).to_dict()
         about = {"notes": best.notes, "refusal": best.refusal, "interval_method": law.resampling}
-        print_json({"n": best.n} | by_column | about | {"outliers": strange})
+        print_json({"n": best.n} | by_column | about)
         return 0
     method, measure = law.method_in_words(law.resampling), options.names()["loss"]
     shown = best.table.reset_index().rename(columns={"loss": measure})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import check_device
 from mnmt_repro.cli.stopping import workers_asked_to_stop
-from mnmt_repro.cli.sweep_options import PoolOptions
+from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, tell
 from mnmt_repro.results.repeats import BEGINNING, END

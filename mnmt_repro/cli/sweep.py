@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import check_device, check_folder
 from mnmt_repro.cli.stopping import workers_asked_to_stop
-from mnmt_repro.cli.sweep_options import SweepOptions
 from mnmt_repro.declared import cohorts_module
 from mnmt_repro.errors import InputError, note, tell
 from mnmt_repro.runs.spec import RunSpec
+from mnmt_repro.typed_config import Count, Few, required, setting
 
 _GRID = """\
 a grid of your own, grid.yml:
@@ -25,6 +26,46 @@ a grid of your own, grid.yml:
   training: {target_tokens: 6000000, decay_share: 0.3}    # settings of `train`
 
 `help(mnmt_repro.runs.grid.Grid)` in Python explains every key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """What `sweep` and `retrain` share: where runs are trained, and what with."""
+
+    workers: Few = setting("processes, one thread each", 2)
+    runs: Path = setting("folder of checkpoints", Path("runs"))
+    results: Path | None = setting(
+        "folder of the results store (default: data/results, or beside the runs of your own grid)"
+    )
+    device: str = setting("cpu, cuda, cuda:1, ...", "cpu")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(PoolOptions):
+    """The options of `sweep`."""
+
+    names: tuple[str, ...] = required(
+        "cohorts, in this order, or the file of a grid of your own",
+        flags=("names",),
+        nargs="*",
+        metavar="COHORT|GRID.yml",
+    )
+    tier: Literal["mini", "steady", "settled"] = setting("sizes, budgets and text", "mini")
+    dry_run: bool = setting("list runs with their size n, and estimated times and memory", False)
+    executor: Literal["local", "submitit", "dask"] = setting(
+        "this machine, Slurm (submitit), or the Dask scheduler at $DASK_SCHEDULER_ADDRESS", "local"
+    )
+    recompute: bool = setting("see `train --recompute`", False)
+    decode: bool = setting(
+        "translate the test sets with finished runs, and store BLEU, chrF, chrF++ and spBLEU", False
+    )
+    analyse: bool = setting("store how training on changed the weights of Paper B's runs", False)
+    sentences: Count | None = setting(
+        "with --decode: most sentences of a test set (default: 500; of software25 100)"
+    )
+    bleurt: Path | None = setting(
+        "with --decode: score with BLEURT by the weights in this folder", metavar="FOLDER"
+    )
 
 
 EXAMPLES = (

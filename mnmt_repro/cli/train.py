@@ -65,7 +65,7 @@ def _on_path(spec: RunSpec, options: TrainOptions) -> tuple[RunSpec, tuple[str, 
         note("--compile needs a C++ compiler, and there is none: training is not compiled")
         spec = replace(spec, training=replace(spec.training, compile=False))
     alone = int(os.environ.get("WORLD_SIZE", "1")) == 1 and options.threads == 1
-    settled = options.exact or options.config is not None or spec.training.compile
+    settled = options.exact or spec.training.compile
     other = options.device != "cpu" or options.shard or options.recompute
     if settled or other or not alone:
         return spec, ()

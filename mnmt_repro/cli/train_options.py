@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mnmt_repro.architecture import ModelConfig
+from mnmt_repro.cli.continuing import read_upgraded
 from mnmt_repro.cli.options import by_place, comma_list, named_numbers, read_fields
-from mnmt_repro.cli.presets import Preset, of_preset, of_run, of_upgraded
 from mnmt_repro.corpora.bitext import SKIP_BAD, skipping_bad
 from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.corpora.mixture import Mixture
@@ -21,8 +21,20 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.grid import SHAPE, Arch, Size
 from mnmt_repro.runs.training_text import TextSource, TrainingText
 from mnmt_repro.training.config import BUDGET, FIRST_BUDGET, PEAK, USUAL, TrainingConfig
-from mnmt_repro.typed_config import Amount, Count, Few, Part, Positive, Seed, Share, setting
+from mnmt_repro.training.published import PUBLISHED
+from mnmt_repro.typed_config import (
+    Amount,
+    Count,
+    Few,
+    Part,
+    Positive,
+    Seed,
+    Share,
+    build,
+    setting,
+)
 
+Preset = Literal["paper-a", "paper-b"]
 FIRST_CONLANG = ConlangConfig(concepts=64, syllables=24, min_concepts=4)
 """The conlang of a first run: small enough to be learned in a minute."""
 ROUNDED = 1e-3  # how far the sum of `--weights` may be from one
@@ -46,10 +58,6 @@ class TrainOptions:
         "settings of Paper A's first size or Paper B's baseline, which need many GPUs and have not "
         "been run here. Options beside it replace its values",
     )
-    config: Path | None = setting(
-        "settings of another run, by its run.json. Options beside it replace its values",
-        metavar="FILE",
-    )
     data: tuple[str, ...] | None = setting(
         "your own bitext, such as eng-deu=talks.tsv; give the option once for each pair. FILE is "
         "a .tsv, a .jsonl or two text files SOURCE,TARGET, also as .gz or .xz. Columns are named "
@@ -67,7 +75,7 @@ class TrainOptions:
     pairs: str | None = setting(
         "language pairs to train (default: all out of English, or of src)", metavar="PAIR,..."
     )
-    conlang: ConlangConfig | None = None  # of the run that settings are taken from; no option
+    conlang: ConlangConfig | None = None  # of the model that is trained on; no option
     any_precision: bool = False  # none was asked for, here or by what settings are taken from
     concepts: Count | None = setting("conlang: words to learn (default: 64)")
     languages: str | None = setting(
@@ -107,13 +115,6 @@ class TrainOptions:
             "group": "training",
             # The optimiser decides the rate, and a precision that is not given may be either.
             "defaults": {**USUAL, "optimiser": None, "precision": None},
-            "notes": {
-                "optimiser": "default: adafactor",
-                "precision": "default: bfloat16 where training is compiled by default on such a "
-                "processor, else float32",
-                "learning_rate": "default: 0.3 for adafactor, 0.005 for adamw",
-                "target_tokens": f"default: {FIRST_BUDGET:,}",
-            },
         }
     )
     exact: bool = setting(
@@ -143,7 +144,7 @@ class TrainOptions:
 
 
 def usual(options: argparse.Namespace) -> dict[str, Any]:
-    """Defaults that follow from other options: an upgraded model's, another run's or a preset's.
+    """Defaults that follow from other options: an upgraded model's or a preset's.
 
     A budget that is given, in steps or in tokens, stands alone, and a learning rate is taken over
     with its optimiser only.
@@ -157,8 +158,6 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if options.continue_from is not None:
         values = dict.fromkeys(SETTLED) | of_upgraded(options.continue_from, options)
-    elif options.config is not None:
-        values = of_run(options.config, options)
     elif options.preset is not None:
         values = of_preset(options.preset)
     if options.steps or options.target_tokens:
@@ -175,12 +174,70 @@ def usual(options: argparse.Namespace) -> dict[str, Any]:
     return {"precision": "float32"} | values | {"optimiser": optimiser, "any_precision": free}
 
 
+def of_preset(name: str) -> dict[str, Any]:
+    """Options and their published values: Paper A's first size, or Paper B's baseline.
+
+    >>> values = of_preset("paper-a")
+    >>> values["d_model"], values["pieces"], values["batch_tokens"], values["steps"]
+    (512, 128000, 500000, 500000)
+    """
+    published = PUBLISHED[name]
+    model = published.model
+    return {
+        "arch": published.arch,
+        "d_model": model.d_model,
+        "layers": model.encoder_layers,
+        "heads": model.heads,
+        "attention_dropout": model.attention_dropout,
+        "pieces": model.vocab_size,
+        "vocabulary_temperature": published.vocabulary_temperature,
+        "tags": published.tags,
+        **dataclasses.asdict(published.training),
+    }
+
+
+def of_upgraded(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Options as an upgraded model and its old run have them.
+
+    Those are text and pairs (where no other is given), tags, and all training settings but the
+    budget. The seed is one more than the old one, for other dropout and another order of data.
+
+    Raises
+    ------
+    InputError
+        When it is no upgraded model, or its rate or its text has to be given.
+    """
+    about = read_upgraded(folder)
+    constant = about["upgrade"]["config"]["schedule"] == "constant"
+    if constant and options.learning_rate is None:
+        peak = about["training"]["learning_rate"]
+        raise InputError(
+            f"--continue-from {folder}: its rate is constant; give --learning-rate (the "
+            f"old model's peak was {peak:g}; a tenth of it is small)"
+        )
+    values = {name: value for name, value in about["training"].items() if name not in BUDGET}
+    values["seed"] = about["seed"] + 1
+    if about["tags"] != "none":
+        values["tags"] = about["tags"]
+    if options.data or (options.corpus or about["corpus"]) != about["corpus"]:
+        return values
+    if about["corpus"] == "own":
+        pairs = ", ".join(about["pairs"])
+        raise InputError(
+            f"--continue-from {folder}: the model was trained on your own text "
+            f"({pairs}); give it again with --data, and that of new pairs"
+        )
+    values |= {"corpus": about["corpus"], "pairs": ",".join(about["pairs"])}
+    if about["conlang"] is not None:
+        values["conlang"] = build(ConlangConfig, about["conlang"])
+    return values
+
+
 def _refuse_excluded(options: argparse.Namespace) -> None:
     """Refuse options that exclude each other; the reason names the one that is to go."""
     for names, excluded, why in (
-        ("preset config", options.continue_from, "{}: the upgraded model has its settings; leave "
+        ("preset", options.continue_from, "{}: the upgraded model has its settings; leave "
          "one of the two out"),
-        ("preset", options.config, "{}: --config has all settings; leave one of the two out"),
         ("corpus pairs", options.data, "--data: your own text; leave out --corpus and --pairs"),
         ("valid", not options.data, "--valid goes with --data; registered corpora have their own"),
         ("temperature upsample", options.weights, "--weights: leave out --temperature and "

@@ -59,7 +59,7 @@ class TranslateOptions(SearchOptions):
         "source language, if the model has several", flags=("--from",), metavar="LANGUAGE"
     )
     engine: Literal["torch", "ct2"] = setting(
-        "ct2: CTranslate2, which is faster; FOLDER may be one of `export --to ct2`. A few "
+        "ct2: CTranslate2, which is faster; FOLDER is one of `export --to ct2`. A few "
         "translations can differ; with M2M-100 and NLLB-200 more of them, unless --beam is 1",
         "torch",
     )
@@ -94,34 +94,31 @@ def _lines() -> list[str]:
 
 
 def _with_ct2(options: TranslateOptions) -> list[str]:
-    """Translate with CTranslate2; a model of another form is written as its own first."""
-    import tempfile
-
-    from mnmt_repro.interchange import Ct2, is_ct2, write_ct2
+    """Translate with CTranslate2, by a folder of its own."""
+    from mnmt_repro.interchange import Ct2, is_ct2
     from mnmt_repro.interchange.ctranslate import need
-    from mnmt_repro.runs.trained import Trained, load_trained
+    from mnmt_repro.runs.trained import Trained
 
     if options.precision != "float32":
         raise InputError("--precision: goes with --engine torch; leave one of the two out")
     need("ctranslate2")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder
-        if is_ct2(folder):
-            fast = Ct2.open(folder, device=options.device)
-            trained = Trained(
-                folder=folder,
-                model=cast(Any, fast),
-                vocabulary=fast.vocabulary,
-                corpus="own",
-                weights=dict.fromkeys(fast.pairs, 1.0),
-                tags=fast.tags,
-                any_pair=not fast.pairs,
-                continued=True,  # it may have been
-            )
-        else:
-            trained, folder = load_trained(folder), Path(temporary) / "ct2"
-            write_ct2(folder, trained.model, trained.vocabulary, trained.tags)
-            fast = Ct2.open(folder, device=options.device)
-        pair = trained.direction(options.to, options.source)
-        lines = _lines()
-        return options.search(partial(fast.translate, lines, pair), len(lines), pair)
+    folder = options.folder
+    if not is_ct2(folder):
+        raise InputError(
+            f"{folder}: is not of CTranslate2; `mnmt-repro export {folder} --to ct2 --out NEW` "
+            "writes one for --engine ct2"
+        )
+    fast = Ct2.open(folder, device=options.device)
+    trained = Trained(
+        folder=folder,
+        model=cast(Any, fast),
+        vocabulary=fast.vocabulary,
+        corpus="own",
+        weights=dict.fromkeys(fast.pairs, 1.0),
+        tags=fast.tags,
+        any_pair=not fast.pairs,
+        continued=True,  # it may have been
+    )
+    pair = trained.direction(options.to, options.source)
+    lines = _lines()
+    return options.search(partial(fast.translate, lines, pair), len(lines), pair)

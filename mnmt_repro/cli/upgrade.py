@@ -16,16 +16,13 @@ from mnmt_repro.cli.options import comma_list
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import (
     UpgradeOptions,
-    fisher_thresholds,
     is_imported,
     upgrade_config,
     usual,
 )
-from mnmt_repro.corpora.formats import content_hash
 from mnmt_repro.errors import InputError, note, remedy
 from mnmt_repro.runs.trained import check_free
 from mnmt_repro.typed_config import SEEDS
-from mnmt_repro.upgrading.config import FISHER_SENTENCES, Gamma, Ramp
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +71,7 @@ class _Old:
         model = (self.imported or self.checkpoint).model()
         return _losses(model, self.vocabulary, self.about["tags"], texts)
 
-    def text(self, sentences: int) -> Mapping[str, Bitext]:
+    def text(self) -> Mapping[str, Bitext]:
         """Validation text of its pairs: what `train` held out, a corpus's, or a generated one's.
 
         Raises
@@ -87,38 +84,38 @@ class _Old:
 
         corpus, pieces = self.about["corpus"], self.vocabulary
         if corpus == "own":
-            return valid_text(self.about)
-        conlang = pieces.conlang if isinstance(pieces, SyllableVocabulary) else None
-        pairs = self.about["pairs"]
-        return {pair: split_text(corpus, conlang, pair, "valid", sentences) for pair in pairs}
+            texts = valid_text(self.about)
+        else:
+            conlang = pieces.conlang if isinstance(pieces, SyllableVocabulary) else None
+            pairs = self.about["pairs"]
+            texts = {pair: split_text(corpus, conlang, pair, "valid", AT_HAND) for pair in pairs}
+        return {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in texts.items()}
 
 
 def act(options: UpgradeOptions) -> int:
     """Upgrade, write a folder, print what has changed."""
-    config, thresholds = upgrade_config(options), fisher_thresholds(options)
+    config = upgrade_config(options)
     check_free(options.out)
 
     from mnmt_repro.corpora.vocabulary import Vocabulary
     from mnmt_repro.model import TABLES
     from mnmt_repro.upgrading.recipe import upgrade
-    from mnmt_repro.upgrading.vocabulary import PieceMap, check_new_rows, match_pieces
+    from mnmt_repro.upgrading.vocabulary import check_new_rows, match_pieces
 
     old = _import(options) if is_imported(options.source) else _read_old(options)
     about, checkpoint = old.about, old.checkpoint
     if options.seed is None:  # another than the old run's, whose weights began as its draws
         seed = zlib.crc32(about["identity"].encode()) % SEEDS
         config = dataclasses.replace(config, seed=seed)
-    if old.imported is not None and thresholds:
-        raise InputError("--fisher-threshold: --from is a Hugging Face model; leave this out")
     vocabulary, pieces = old.vocabulary, _unmet_pieces(old)
     if options.vocabulary is not None:
         vocabulary = Vocabulary.load(options.vocabulary)
         _check_vocabulary(options, about, vocabulary)
         pieces = match_pieces(old.vocabulary, vocabulary)
     if old.imported is not None:
-        same = pieces or PieceMap.same(old.vocabulary)
+        same = pieces or match_pieces(old.vocabulary, old.vocabulary)
         pieces = same.at_rows(old.imported.pieces.order)
-    texts, read, no_text = _texts(options, old, needed=bool(thresholds))
+    texts, no_text = _texts(options, old)
     before = old.losses(texts)
     made = upgrade(checkpoint, config, pieces=pieces)
     description = {
@@ -130,17 +127,6 @@ def act(options: UpgradeOptions) -> int:
     if options.as_new is not None:
         description["as_new"] = comma_list(options.as_new)
         made = dataclasses.replace(made, groups=_as_new(made.groups, description["as_new"]))
-    if thresholds:
-        made = _slowed(made, vocabulary, about, read, thresholds)
-        hashes = {pair: content_hash(text) for pair, text in read.items()}
-        description["fisher"] = {
-            "thresholds": [
-                [threshold, dataclasses.asdict(gamma) if isinstance(gamma, Ramp) else gamma]
-                for threshold, gamma in thresholds
-            ],
-            "sentences": FISHER_SENTENCES,
-            "text": hashes if about["conlang"] is None else {},
-        }
     after = _losses(made.model, vocabulary, about["tags"], texts)
     _write(options, about, made, vocabulary, description)
 
@@ -150,44 +136,23 @@ def act(options: UpgradeOptions) -> int:
         rows = {name: check_new_rows(table, pieces) for name, table in tables if name in TABLES}
     note(*no_text, *_notes(about, made, rows))
     print(f"{options.out}: {options.source}, upgraded")
-    _print_facts(made, thresholds, rows)
+    _print_facts(made, rows)
     _print_losses(before, after)
     own = " --data PAIR=FILE" * (about["corpus"] == "own")
     print(f"next: mnmt-repro train --continue-from {shlex.quote(str(options.out))}{own}")
     return 0
 
 
-def _texts(
-    options: UpgradeOptions, old: _Old, needed: bool
-) -> tuple[Mapping[str, Bitext], Mapping[str, Bitext], list[str]]:
-    """Text to print losses on, validation text of the old pairs, and a note where there is none.
-
-    Parameters
-    ----------
-    needed
-        Whether `--fisher-threshold` needs the text of the old pairs.
-
-    Raises
-    ------
-    InputError
-        When that is not there.
-    """
+def _texts(options: UpgradeOptions, old: _Old) -> tuple[Mapping[str, Bitext], list[str]]:
+    """Text to print losses on, by default of the old pairs, and a note where there is none."""
     from mnmt_repro.corpora.bitext import read_bitexts
 
-    named = read_bitexts(options.loss_on, "--loss-on")
-    if named and not needed:
-        return named, {}, []
+    if named := read_bitexts(options.loss_on, "--loss-on"):
+        return named, []
     try:
-        read = old.text(AT_HAND)
+        return old.text(), []
     except InputError as error:
-        if needed:
-            pairs = ", ".join(old.about["pairs"])
-            raise InputError(
-                f"--fisher-threshold: {error}; put the text of {pairs} back where `train` read it"
-            ) from error
-        return {}, {}, [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
-    few = {pair: text.select(range(min(AT_HAND, len(text)))) for pair, text in read.items()}
-    return named or few, read, []
+        return {}, [f"no loss is shown: {error}; name text with --loss-on PAIR=FILE"]
 
 
 def _as_new(groups: Mapping[str, Tensor], names: Sequence[str]) -> dict[str, Tensor]:
@@ -203,24 +168,6 @@ def _as_new(groups: Mapping[str, Tensor], names: Sequence[str]) -> dict[str, Ten
         each: group.new_full(group.shape, NEW) if parts[each] & {*names} else group
         for each, group in groups.items()
     }
-
-
-def _slowed(
-    made: Upgraded,
-    vocabulary: Vocabulary,
-    about: Mapping[str, Any],
-    texts: Mapping[str, Bitext],
-    thresholds: Sequence[tuple[float, Gamma]],
-) -> Upgraded:
-    """An upgraded model whose old parameters have the factors of their Fisher information."""
-    from mnmt_repro.corpora.encoding import encode
-    from mnmt_repro.runs.start import fisher_sentences
-    from mnmt_repro.upgrading.start import slow_by_fisher
-
-    longest = about["training"]["max_length"]
-    encoded = (encode(text, vocabulary, about["tags"]) for text in texts.values())
-    short = (text.shorter_than(longest) for text in encoded)
-    return slow_by_fisher(made, fisher_sentences(short), thresholds)
 
 
 def _losses(
@@ -273,11 +220,7 @@ def _notes(
             )
 
 
-def _print_facts(
-    made: Upgraded,
-    thresholds: Sequence[tuple[float, Gamma]],
-    rows: Mapping[str, Mapping[str, int]],
-) -> None:
+def _print_facts(made: Upgraded, rows: Mapping[str, Mapping[str, int]]) -> None:
     """Sizes before and after, entries of each group, pieces, and new rows of the tables."""
     facts, report = made.report.facts(), made.report
     old, new = facts["old"], facts["new"]
@@ -293,9 +236,6 @@ def _print_facts(
                 f"{check['new']:,} new; copies of <unk>: {check['unknown']:,}, equal to another: "
                 f"{check['equal']:,}, out of scale: {check['far']:,}"
             )
-    for place, (threshold, _) in enumerate(thresholds, start=1):
-        above = sum(int((group > place).sum()) for group in made.groups.values())
-        lines[f"above {threshold:g}"] = f"{above:,}"
     for name, text in lines.items():
         print(f"  {name + ':':<19}{text}")
     if report.overlap is not None:

@@ -6,11 +6,10 @@ import argparse
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mnmt_repro.cli.options import by_place, comma_list, number
+from mnmt_repro.cli.options import by_place, number
 from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import Amount, Count, Natural, Seed, required, setting
 from mnmt_repro.upgrading.config import (
@@ -74,11 +73,6 @@ class UpgradeOptions:
         "parameters of the old model that learn as new ones do, by the beginning of their names, "
         "such as decoder.5",
         metavar="NAME,...",
-    )
-    fisher_threshold: str | None = setting(
-        "factor of old parameters whose Fisher information per target token is above F; below the "
-        "first of several rising F it is that of --gamma",
-        metavar="F=FACTOR,...",
     )
     steps: Count | None = setting("steps over which a factor without STEPS rises", metavar="N")
     loss_on: tuple[str, ...] = setting(
@@ -168,26 +162,3 @@ def parse_gamma(text: str, steps: int | None, where: str) -> Gamma:
     if steps is None:
         raise InputError(f"{where}: say --steps, over which the factor rises, or START:END:STEPS")
     return Ramp(start=first, end=number(rest[0], where, Amount), steps=steps)
-
-
-def fisher_thresholds(options: UpgradeOptions) -> tuple[tuple[float, Gamma], ...]:
-    """Fisher information, and the factor of old parameters above it, of `--fisher-threshold`.
-
-    Raises
-    ------
-    InputError
-        When they cannot be read, or do not rise.
-    """
-    text = options.fisher_threshold
-    if text is None:
-        return ()
-    where, thresholds = f"--fisher-threshold {text}", []
-    for part in comma_list(text):
-        threshold, equals, gamma = part.partition("=")
-        if not equals:
-            raise InputError(f"{where}: write F=FACTOR, such as 1e-6=0.25")
-        thresholds.append((number(threshold, where), parse_gamma(gamma, options.steps, where)))
-    bounds = [0.0, *(threshold for threshold, _ in thresholds)]
-    if not thresholds or not all(low < high for low, high in pairwise(bounds)):
-        raise InputError(f"{where}: thresholds must rise from above 0")
-    return tuple(thresholds)

@@ -8,7 +8,6 @@ downloads them.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -83,14 +82,11 @@ def _load(checkpoint: Path, device: str) -> tuple[Any, Any, str]:
     try:
         with weights.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-            tokenizer = BleurtTokenizer.from_pretrained(str(checkpoint))
-            model = BleurtForSequenceClassification.from_pretrained(str(checkpoint))
-            model = model.to(device).eval()
-            hashed, loaded = os.fstat(file.fileno()), weights.stat()
+        tokenizer = BleurtTokenizer.from_pretrained(str(checkpoint))
+        model = BleurtForSequenceClassification.from_pretrained(str(checkpoint))
+        model = model.to(device).eval()
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{checkpoint}: no BLEURT that can be read: {error}") from error
-    if (hashed.st_ino, hashed.st_mtime_ns) != (loaded.st_ino, loaded.st_mtime_ns):
-        raise InputError(f"{weights}: was replaced while it was read; score again")
     signature = (
         f"nrefs:1|checkpoint:{checkpoint.resolve().name}|sha256:{digest}"
         f"|package:bleurt-pytorch-{version('bleurt-pytorch')}"

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.tokenizers import tokenizer_spm
@@ -14,10 +13,6 @@ from sacrebleu.tokenizers import tokenizer_spm
 from mnmt_repro.corpora.vocabulary import Vocabulary
 from mnmt_repro.errors import InputError
 
-if TYPE_CHECKING:
-    from sacrebleu.metrics.base import Metric
-
-METRICS = ("bleu", "chrf", "chrfpp", "spbleu")
 CHINESE = ("zho", "cmn", "yue", "zh")
 UNSPACED = ("jpn", "ja", "tha", "th", "lao", "lo", "khm", "km", "mya", "my")
 """Languages, besides Chinese, that put no space between words."""
@@ -34,41 +29,8 @@ def flores_pieces() -> Path:
     return Path(tokenizer_spm.SACREBLEU_DIR) / "models" / name
 
 
-def make_metric(name: str, target_language: str) -> Metric:
-    """A sacrebleu metric.
-
-    Parameters
-    ----------
-    name
-        One of `METRICS`. `bleu` splits Chinese by sacrebleu's rules for it (`zh`), other languages
-        without spaces into characters (`char`), and everything else by mteval's rules (`13a`);
-        `chrfpp` is chrF with word bigrams.
-    target_language
-        ISO 639, of two letters or three; a script or country behind it (``zho_Hans``, ``zh-CN``)
-        does not matter.
-
-    Raises
-    ------
-    InputError
-        When there is no such metric, or spBLEU's pieces are not on this machine.
-    """
-    if name == "bleu":
-        return BLEU(tokenize=_tokeniser(target_language))
-    if name == "chrf":
-        return CHRF()
-    if name == "chrfpp":
-        return CHRF(word_order=2)
-    if name != "spbleu":
-        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {name}")
-    if not flores_pieces().is_file():
-        raise InputError(
-            f"spBLEU needs the file {flores_pieces()}, which sacrebleu downloads when it is "
-            f"called with --tokenize {FLORES}"
-        )
-    return BLEU(tokenize=FLORES)
-
-
 def _tokeniser(language: str) -> str:
+    """Of BLEU: sacrebleu's rules for Chinese, characters without spaces, or mteval's rules."""
     code = re.split("[-_]", language.lower())[0]
     if code in CHINESE:
         return "zh"
@@ -87,7 +49,9 @@ def scores(
     Parameters
     ----------
     target_language
-        Decides BLEU's tokeniser; see `make_metric`.
+        ISO 639, of two letters or three; a script or country behind it (``zho_Hans``, ``zh-CN``)
+        does not matter. It decides how BLEU cuts text: Chinese by sacrebleu's rules for it, other
+        languages without spaces into characters, and everything else by mteval's rules.
     vocabulary
         The run's own pieces; gives `piece_bleu`, which only compares runs that share them.
 
@@ -108,17 +72,22 @@ def scores(
     100.0
     """
     check_lengths(hypotheses, references)
-    names = [n for n in METRICS if n != "spbleu" or flores_pieces().is_file()]
+    metrics: dict[str, BLEU | CHRF] = {
+        "bleu": BLEU(tokenize=_tokeniser(target_language)),
+        "chrf": CHRF(),
+        "chrfpp": CHRF(word_order=2),
+    }
+    if flores_pieces().is_file():  # else sacrebleu would download them
+        metrics["spbleu"] = BLEU(tokenize=FLORES)
     result: dict[str, float | str] = {}
-    for name in names:
-        metric = make_metric(name, target_language)
+    for name, metric in metrics.items():
         result[name] = float(metric.corpus_score(hypotheses, [references]).score)
         result[f"{name}_signature"] = str(metric.get_signature())
     if vocabulary is not None:
-        metric = BLEU(tokenize="none", force=True)
+        own = BLEU(tokenize="none", force=True)
         pieces = [_pieces(vocabulary, side) for side in (hypotheses, references)]
-        result["piece_bleu"] = float(metric.corpus_score(pieces[0], [pieces[1]]).score)
-        signature = str(metric.get_signature())
+        result["piece_bleu"] = float(own.corpus_score(pieces[0], [pieces[1]]).score)
+        signature = str(own.get_signature())
         result["piece_bleu_signature"] = signature.replace(
             "tok:none", f"tok:pieces-{vocabulary.hash}"
         )

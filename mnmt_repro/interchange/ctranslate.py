@@ -13,20 +13,12 @@ import numpy as np
 
 from mnmt_repro.corpora.encoding import Tags, encode, tag_ids
 from mnmt_repro.corpora.formats import Bitext
-from mnmt_repro.corpora.vocabulary import EOS, SPECIAL, Vocabulary
+from mnmt_repro.corpora.vocabulary import Vocabulary, tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CONFIG, CT2
 from mnmt_repro.interchange.pieces import Files
-from mnmt_repro.interchange.writing import (
-    OWN,
-    README,
-    TAG_RULES,
-    example_tags,
-    fill_folder,
-    new_folder,
-    write_json,
-)
+from mnmt_repro.interchange.writing import OWN, fill_folder, new_folder, write_json, write_readme
 from mnmt_repro.model import Transformer
 
 _VOCABULARY = "vocabulary.model"
@@ -44,12 +36,8 @@ def need(package: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        name = "CTranslate2" if package == "ctranslate2" else package
         raise InputError(
-            f"{name} is not installed: pip install -e '.[ct2]', or leave out --engine ct2 and "
-            "--to ct2"
+            f"{error.name} is not installed: pip install -e '.[ct2]', or do without ct2"
         ) from error
 
 
@@ -82,13 +70,10 @@ def write_ct2(
     """
     str(out.absolute()).encode()  # the converter takes names in UTF-8 only, and ends in its own way
     convert = _converter()
-    with (
-        new_folder(out) as folder,
-        TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as hf,
-    ):
+    with new_folder(out) as folder, TemporaryDirectory(dir=folder.parent) as hf:
         fill_folder(Path(hf), model, vocabulary, tags, (), OWN)  # with tags as ours
         convert(hf).convert(str(folder), quantization=quantize, force=True)
-        config = Files(folder).json(CONFIG)
+        config = dict(Files(folder).fields(CONFIG).values)
         # Not null, which CTranslate2 does not read, where the vocabulary has no <s>.
         config["bos_token"] = vocabulary.processor.id_to_piece(vocabulary.start)
         if tags == "both":  # the target's tag starts the decoder
@@ -96,7 +81,7 @@ def write_ct2(
         write_json(folder / CONFIG, config)
         (folder / _VOCABULARY).write_bytes(vocabulary.model)
         write_json(folder / CT2, {"tags": tags, "pairs": list(pairs)})
-        (folder / README).write_text(_readme(vocabulary, tags, pairs), encoding="utf-8")
+        write_readme(folder, tags, [tag(language) for language in vocabulary.languages])
 
 
 def _converter() -> Any:
@@ -119,29 +104,6 @@ def _converter() -> Any:
             return model
 
     return Converter
-
-
-def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> str:
-    """How CTranslate2 is called without this package."""
-    first, second = example_tags(vocabulary, tags, pairs)
-    lead = f'"{first}", ' if first else ""
-    prefix = f', target_prefix=[["{second}"]]' if second else ""
-    return f"""\
-# A translation model of mnmt-repro, for CTranslate2
-
-{TAG_RULES[tags]}
-
-```python
-import ctranslate2
-import sentencepiece
-
-pieces = sentencepiece.SentencePieceProcessor(model_file="FOLDER/{_VOCABULARY}")
-translator = ctranslate2.Translator("FOLDER")
-source = [{lead}*pieces.encode("SENTENCE", out_type=str), "{SPECIAL[EOS]}"]
-(result,) = translator.translate_batch([source], beam_size=4{prefix})
-print(pieces.decode(result.hypotheses[0]{"[1:]" if tags == "both-after-end" else ""}))
-```
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.interchange.pieces import Files, Pieces, read_pieces
 from mnmt_repro.interchange.weights import Renamed, family_of, fill, shape_of
 from mnmt_repro.model import Transformer
-from mnmt_repro.training.checkpoint import TensorFile
+from mnmt_repro.training.checkpoint import TensorFile, damaged
 
 CONFIG, WEIGHTS_FILE, PICKLED = "config.json", "model.safetensors", "pytorch_model.bin"
 INDEX, ADAPTER = f"{WEIGHTS_FILE}.index.json", "adapter_config.json"
@@ -85,28 +85,24 @@ def read_folder(folder: Path) -> Imported:
     """
     if is_ct2(folder):
         raise InputError(
-            f"{folder}: is of CTranslate2, and only for `mnmt-repro translate --engine ct2`; give "
-            "the model that it was exported from"
+            f"{folder}: is of CTranslate2, for `translate --engine ct2`; give its original"
         )
     files = Files(folder)
     content = files.content(CONFIG)
     if content is None:
-        raise InputError(
-            f"{folder / CONFIG}: cannot be read (no such file); put a whole copy there"
-        )
+        raise damaged(folder / CONFIG, "cannot be read (no such file)")
     if files.content(ADAPTER) is not None:
         raise InputError(
-            f"{folder / ADAPTER}: an adapter, which only peft adds to the weights; merge it "
-            "(`merge_and_unload`) and save the model again"
+            f"{folder / ADAPTER}: an adapter; merge it (`merge_and_unload`) and save the model"
         )
     config = files.fields(CONFIG)
     family = family_of(config)
-    shape, mapped = shape_of(config, family), Mapped(folder)
+    shape, at = shape_of(config, family), weight_files(folder)
     return Imported(
         shape=shape,
-        weights=Renamed(shape, mapped, str(folder)),
+        weights=Renamed(shape, at, lambda name: at[name].read(name)[name], str(folder)),
         pieces=read_pieces(files, config, family),
-        files=mapped.files,
+        files=tuple(dict.fromkeys(at.values())),
         config=content,
     )
 
@@ -131,9 +127,7 @@ class PickledFile:
             why = "it is damaged, or holds something else than tensors"  # torch advises to run it
             if isinstance(error, OSError):
                 why = str(error.strerror)
-            raise InputError(
-                f"cannot read the weights {path}: {why}; put a whole copy there"
-            ) from error
+            raise damaged(f"cannot read the weights {path}", why) from error
 
     def read(self, *names: str) -> dict[str, Tensor]:
         """Tensors of these names, or all."""
@@ -145,10 +139,9 @@ class PickledFile:
             return hashlib.file_digest(file, "sha256").digest()
 
 
-class Mapped(Mapping[str, Tensor]):
-    """Tensors of a folder's weights, in one file or sharded, mapped when asked for.
+def weight_files(folder: Path) -> dict[str, TensorFile | PickledFile]:
+    """The file that holds each tensor of a folder's weights, which are in one file or sharded.
 
-    A file is mapped for each tensor, so that pages of a tensor that is no longer used are freed.
     As in `transformers`, safetensors come before files of `torch.save`.
 
     Raises
@@ -156,25 +149,14 @@ class Mapped(Mapping[str, Tensor]):
     InputError
         When there are none, or a shard is missing or damaged.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self.files = [
-            TensorFile(path) if path.suffix == ".safetensors" else PickledFile(path)
-            for path in map(folder.joinpath, _weight_files(folder))
-        ]
-        self._files = {name: file for file in self.files for name in file.read()}
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self._files[name].read(name)[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
-
-    def __len__(self) -> int:
-        return len(self._files)
+    files = [
+        TensorFile(path) if path.suffix == ".safetensors" else PickledFile(path)
+        for path in map(folder.joinpath, _weight_names(folder))
+    ]
+    return {name: file for file in files for name in file.read()}
 
 
-def _weight_files(folder: Path) -> list[str]:
+def _weight_names(folder: Path) -> list[str]:
     """Names of the files with weights."""
     files = Files(folder)
     for name in (WEIGHTS_FILE, PICKLED):
@@ -186,10 +168,8 @@ def _weight_files(folder: Path) -> list[str]:
             if not shards or any(
                 shard in ("", "..") or Path(shard).name != shard for shard in shards
             ):
-                raise InputError(
-                    f"{folder / index}: 'weight_map' does not name a file of this folder for each "
-                    "tensor; put a whole copy in its place"
-                )
+                what = "'weight_map' does not name a file of this folder for each tensor"
+                raise damaged(folder / index, what)
             return sorted(shards)
     raise InputError(
         f"{folder}: has none of {WEIGHTS_FILE}, {INDEX} and {PICKLED}; put the weights there"

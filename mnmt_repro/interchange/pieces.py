@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from mnmt_repro.corpora.encoding import Tags
 from mnmt_repro.corpora.textfile import read_whole
@@ -37,11 +39,13 @@ from mnmt_repro.corpora.vocabulary import (
 )
 from mnmt_repro.errors import InputError, note
 from mnmt_repro.interchange.weights import M2M100_SPECIAL, Family, Fields, front_rows
+from mnmt_repro.training.checkpoint import damaged
 from mnmt_repro.typed_config import Count, Natural, Range, shown
 
 SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
 ADDED_TOKENS, M2M100_VOCABULARY = "added_tokens.json", "vocab.json"
+_FILES = ", ".join((*SENTENCEPIECE, TOKENIZER, ADDED_TOKENS))
 M2M100_LANGUAGES = {
     "m2m100": """
 af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu
@@ -94,11 +98,11 @@ class Files:
             try:
                 self._read[name] = read_whole(path) if path.exists() else None
             except OSError as error:
-                raise _unreadable(path, error.strerror) from error
+                raise damaged(path, f"cannot be read ({error.strerror})") from error
         return self._read[name]
 
-    def json(self, name: str) -> dict[str, Any]:
-        """The JSON object that a file holds; empty where it is not there.
+    def fields(self, name: str) -> Fields:
+        """The fields of the JSON object that a file holds; none where it is not there.
 
         Raises
         ------
@@ -109,14 +113,10 @@ class Files:
         try:
             value = {} if content is None else json.loads(content, parse_constant=_no_number)
         except (ValueError, RecursionError) as error:
-            raise _unreadable(path, error) from error
+            raise damaged(path, f"cannot be read ({error})") from error
         if not isinstance(value, dict):
-            raise InputError(f"{path}: holds no JSON object; put a whole copy there")
-        return value
-
-    def fields(self, name: str) -> Fields:
-        """The same, to be read field by field."""
-        return Fields(self.json(name), str(self.folder / name))
+            raise damaged(path, "holds no JSON object")
+        return Fields(value, str(path))
 
 
 def _decimal(text: str) -> int | str:
@@ -127,12 +127,15 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def _unreadable(path: Path, why: object) -> InputError:
-    return InputError(f"{path}: cannot be read ({why}); put a whole copy there")
-
-
 def _not_original(file: Path | str, what: str) -> InputError:
-    return InputError(f"{file}: {what}; put the original files of the tokenizer there")
+    return InputError(f"{file}: {what}; put the original files of the tokenizer there ({_FILES})")
+
+
+def _put(rows: dict[str, int], text: str, row: int, file: str) -> None:
+    """Note the row of a piece, and refuse a second one of the same text."""
+    if rows.setdefault(text, row) != row:
+        what = f"the id of {text!r} is {row}, and {rows[text]} in another file"
+        raise _not_original(file, what)
 
 
 def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
@@ -148,8 +151,6 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     InputError
         When a file or a field of it is missing; the message names both, and what helps.
     """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     rows = config.get("vocab_size", Count)
     vocabulary = files.fields(M2M100_VOCABULARY)
     ids = vocabulary.read(vocabulary.values, dict[str, Natural]) if family == "m2m_100" else {}
@@ -159,22 +160,16 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     by_row = {row: piece for row, piece in zip(at, model.pieces, strict=True) if row >= 0}
     if dropped := [p.piece for row, p in zip(at, model.pieces, strict=True) if row < 0]:
         note(
-            f"{files.folder / M2M100_VOCABULARY} has no id for {len(dropped)} piece(s) "
-            f"of its SentencePiece model, such as {dropped[0]}: text is cut into smaller ones"
+            f"{vocabulary.file} has no id for {len(dropped)} piece(s) of its SentencePiece model, "
+            f"such as {dropped[0]}: text is cut into smaller ones"
         )
-    known = {piece.piece for piece in by_row.values()}
-    for text, row in ids.items():
-        if text not in known and row not in by_row:
-            by_row[row] = kind(piece=text, type=kind.UNUSED)
     places = {piece.piece: row for row, piece in by_row.items()}
     for text, row in ids.items():
-        if places.get(text, row) != row:
-            what = f"the id of {text!r} is {row}, and {places[text]} in another file"
-            raise _not_original(vocabulary.file, what)
+        _put(places, text, row, vocabulary.file)
     for text, (row, silent) in _added(files, family, ids).items():
         if language := _TAG.fullmatch(text):
             if places.get(text, row) != row:
-                del by_row[places[text]]
+                by_row.pop(places[text], None)
             if row in by_row and by_row[row].piece != text and by_row[row].type == kind.NORMAL:
                 what = f"{text} has the id {row} of the piece {by_row[row].piece!r}"
                 raise _not_original(files.folder, what)
@@ -183,18 +178,14 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
         elif row not in by_row:
             by_row[row] = kind(piece=text, type=kind.CONTROL if silent else kind.USER_DEFINED)
     if beyond := [row for row in by_row if row >= rows]:
-        raise InputError(
-            f"{config.file}: the field 'vocab_size' is {rows}, and the tokenizer has a piece with "
-            f"id {max(beyond)}; take the tokenizer that the model was trained with"
-        )
+        raise config.error("vocab_size", f"is {rows}, and the tokenizer has the id {max(beyond)}")
     pieces = [
         by_row.get(row) or kind(piece=f"<unused {row}>", type=kind.UNUSED) for row in range(rows)
     ]
     special = _special_rows(config, family, pieces)
     if len(set(special)) < len(special):
-        raise _not_original(
-            config.file, f"two of padding, end, unknown and start have one id: {special}"
-        )
+        what = f"two of padding, end, unknown and start have one id: {special}"
+        raise _not_original(config.file, what)
     order = front_rows(special, rows)
     first = config.get("decoder_start_token_id", _row(rows), special[PAD])
     start = int(np.flatnonzero(order == first)[0])
@@ -205,23 +196,17 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
-        raise InputError(
-            f"{config.file}: the field 'decoder_start_token_id' is {order[start]}; M2M-100 starts "
-            f"with the end of sentence, {special[EOS]}, or with a language tag"
-        )
+        why = f"is {order[start]}; M2M-100 starts with the end of sentence or a language tag"
+        raise config.error("decoder_start_token_id", why)
     elif family != "m2m_100" and start >= len(special):
-        raise InputError(
-            f"{config.file}: the field 'decoder_start_token_id' is {order[start]}, which is no "
-            f"special piece; padding, end, unknown, {SPECIAL[BOS]} and language tags can start a "
-            "decoder"
-        )
+        why = f"is {order[start]}, neither a special piece nor a language tag"
+        raise config.error("decoder_start_token_id", why)
     made = _vocabulary(model, [pieces[row] for row in order], start, len(special))
     try:
         made.processor  # noqa: B018 (SentencePiece looks at all pieces)
     except (RuntimeError, UnicodeDecodeError) as error:
-        raise _not_original(
-            files.folder, f"SentencePiece cannot read the pieces ({error})"
-        ) from error
+        what = f"SentencePiece cannot read the pieces ({error})"
+        raise _not_original(files.folder, what) from error
     return Pieces(vocabulary=made, order=order, tags=tags)
 
 
@@ -234,10 +219,8 @@ def _special_rows(config: Fields, family: Family, pieces: list[Any]) -> tuple[in
     """Rows of padding, end, unknown and, in M2M-100 and in our own exports, start."""
     unknown = [row for row, each in enumerate(pieces) if each.type == type(each).UNKNOWN]
     if len(unknown) != 1:
-        raise InputError(
-            f"{config.file}: its tokenizer has {len(unknown)} pieces that stand for unknown text, "
-            "and one is needed; put the SentencePiece model of the original model beside it"
-        )
+        what = f"its tokenizer has {len(unknown)} pieces that stand for unknown text, not one"
+        raise _not_original(config.file, what)
     if family == "m2m_100":  # whose configuration can have no others
         return (*M2M100_SPECIAL[:UNK], unknown[0], M2M100_SPECIAL[BOS])
     row = _row(len(pieces))
@@ -272,23 +255,15 @@ def _vocabulary(model: Any, pieces: list[Any], start: int, special: int) -> Voca
 
 def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tuple[Any, list[int]]:
     """The SentencePiece model, and the row of each of its pieces; -1 where one has none."""
-    from google.protobuf.message import DecodeError
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     name = next((name for name in SENTENCEPIECE if files.content(name) is not None), None)
     tokenizer = files.fields(TOKENIZER)
     cut = _from_tokenizer(tokenizer) if tokenizer.values else None
     if name is None:
         if cut is None:
-            raise InputError(
-                f"{files.folder}: no tokenizer here; put {' or '.join(SENTENCEPIECE)} or "
-                f"{TOKENIZER} of the original model beside its weights"
-            )
+            raise _not_original(files.folder, "no tokenizer here")
         if not cut[0].normalizer_spec.remove_extra_whitespaces:
-            raise InputError(
-                f"{tokenizer.file}: no step joins several spaces, or Metaspace is missing; put "
-                f"{' or '.join(SENTENCEPIECE)} of the original model there in its place"
-            )
+            what = "no step joins several spaces, or Metaspace is missing"
+            raise _not_original(tokenizer.file, what)
         return cut
     try:
         model = ModelProto.FromString(files.content(name))
@@ -306,9 +281,7 @@ def _sentencepiece(files: Files, family: Family, ids: Mapping[str, int]) -> tupl
         at = [front.get(text, row + 1) for row, text in enumerate(texts)]
     rows = {each.piece: row for each, row in zip(cut[0].pieces, cut[1], strict=True)} if cut else {}
     for text, row in zip(texts, at, strict=True):
-        if rows.get(text, row) != row:
-            what = f"the id of {text!r} is {rows[text]}, and {row} by {name}"
-            raise _not_original(tokenizer.file, what)
+        _put(rows, text, row, f"{files.folder / name}")
     return model, at
 
 
@@ -327,20 +300,17 @@ def _added(files: Files, family: Family, ids: Mapping[str, int]) -> dict[str, tu
         *((named, (text,), {"content": text, "id": row}) for text, row in named.values.items()),
     ]
     added: dict[str, tuple[int, bool]] = {}
+    rows: dict[str, int] = {}
     for file, at, about in tokens:
         text = file.read(about.get("content"), str, *at, "content")
         row = file.read(about.get("id"), Natural, *at, "id")
-        if added.setdefault(text, (row, about.get("special") is not False))[0] != row:
-            what = f"the id of {text!r} is {row}, and {added[text][0]} in another file"
-            raise _not_original(file.file, what)
+        _put(rows, text, row, file.file)
+        added.setdefault(text, (row, about.get("special") is not False))
     listless = not tokenizer.values and not any(map(_TAG.fullmatch, added))
     if family == "m2m_100" and listless:
         codes = settings.get("language_codes", str, "m2m100")
         if not ids or codes not in M2M100_LANGUAGES:
-            raise InputError(
-                f"{files.folder}: no file has the ids of the language tags; put {TOKENIZER} or "
-                f"{ADDED_TOKENS} of the original model there"
-            )
+            raise _not_original(files.folder, "no file has the ids of the language tags")
         # The class of the tokenizer has their order, and no file can change it.
         for row, code in enumerate(M2M100_LANGUAGES[codes].split(), start=len(ids)):
             added[f"__{code}__"] = (row, True)
@@ -352,6 +322,7 @@ _STEPS = {  # that SentencePiece takes, too: where they stand, their list in a s
     "pre_tokenizer": ("pretokenizers", ("WhitespaceSplit", "Metaspace")),
     "decoder": ("decoders", ("Metaspace", "Replace", "ByteFallback", "Fuse", "Strip")),
 }
+_UNKNOWN = "which no SentencePiece model has"
 _REPLACED = {"normalizer": {"Regex": " {2,}"}, "decoder": {"String": SPACE}}
 _OF_BPE = {
     "dropout": 0,
@@ -371,13 +342,6 @@ def _steps(file: Fields) -> dict[str, Fields]:
     InputError
         When SentencePiece does not take one of them; the message names it.
     """
-
-    def refuse(what: str) -> InputError:
-        return InputError(
-            f"{file.file}: {what}, which no SentencePiece model does; put "
-            f"{' or '.join(SENTENCEPIECE)} of the original model there in place of this file"
-        )
-
     steps: dict[str, Fields] = {}
     for stage, (many, known) in _STEPS.items():
         waiting = [file.get(stage, dict[str, Any], {"type": "Sequence", many: []})]
@@ -392,13 +356,15 @@ def _steps(file: Fields) -> dict[str, Fields]:
                 or step.get("content", str) not in (" ", SPACE)
             )
             if name not in known or replaced or step.values.get("replacement", SPACE) != SPACE:
-                raise refuse(f"the {stage} has the step {shown(dict(step.values))}")
+                what = f"the {stage} has the step {shown(dict(step.values))}, {_UNKNOWN}"
+                raise _not_original(file.file, what)
             if stage != "decoder":
                 steps[name] = step
     model = file.get("model", dict[str, Any])
     for field, value in _OF_BPE.items():
         if model.get("type") == "BPE" and model.get(field) not in (None, value):
-            raise refuse(f"the field 'model.{field}' is {model[field]!r}")
+            what = f"the field 'model.{field}' is {model[field]!r}, {_UNKNOWN}"
+            raise _not_original(file.file, what)
     return steps
 
 
@@ -415,8 +381,6 @@ def _check_ends(file: Fields, family: Family) -> None:
 
 def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
     """The SentencePiece model that a `tokenizer.json` was made from, as far as it is kept there."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model, kind = ModelProto(), ModelProto.SentencePiece
     declared = Fields(file.get("model", dict[str, Any]), f"{file.file}: model")
     texts: list[tuple[str, float, int]]
@@ -440,10 +404,8 @@ def _from_tokenizer(file: Fields) -> tuple[Any, list[int]]:
             (text, -float(ranks.get(text, len(ranks) + row)), row) for text, row in ids.items()
         ]
     else:
-        raise InputError(
-            f"{declared.file}: the field 'type' is {declared.get('type', str)!r}; Unigram and BPE "
-            f"can be read; put {' or '.join(SENTENCEPIECE)} of the original model beside it"
-        )
+        what = f"the field 'type' is {declared.get('type', str)!r}, neither Unigram nor BPE"
+        raise _not_original(declared.file, what)
     # transformers >= 5 writes the id 2 for every T5, and MADLAD-400's <unk> has another.
     unknown = next((row for text, _, row in texts if text == SPECIAL[UNK]), unknown)
     spec.byte_fallback = declared.get("byte_fallback", bool, False)

@@ -10,6 +10,8 @@ import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
 from mnmt_repro.corpora.vocabulary import EOS, SPACE, SPECIAL, UNK, Vocabulary
 
 
@@ -21,8 +23,6 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
     rows : (pieces,)
         Id there of each of our ids.
     """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     kind: Any = ModelProto.SentencePiece
     by_row = sorted(zip(rows, model.pieces, strict=True), key=lambda pair: pair[0])
@@ -35,13 +35,9 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
     if spec.model_type == spec.BPE:
         pieces = {
             "type": "BPE",
-            "dropout": None,
             "unk_token": SPECIAL[UNK],
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
             "fuse_unk": True,
             "byte_fallback": bytewise,
-            "ignore_merges": False,
             "vocab": ids,
             "merges": merges({p.piece: p.score for _, p in by_row if p.type == kind.NORMAL}),
         }
@@ -58,8 +54,6 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
     added = (kind.CONTROL, kind.UNKNOWN, kind.USER_DEFINED)
     return {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
         "added_tokens": [
             {
                 "id": row,

@@ -8,7 +8,7 @@ the order of the first rows of the tables. `transformers` is not needed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.vocabulary import BOS, EOS, PAD
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import TABLES, Transformer
-from mnmt_repro.training.checkpoint import check_shapes
+from mnmt_repro.training.checkpoint import check_shapes, damaged
 from mnmt_repro.typed_config import Count, Few, FieldError, Part, convert, place, shown
 
 Family = Literal["t5", "mt5", "m2m_100"]
@@ -43,6 +43,7 @@ _WITHOUT_USE = re.compile(
     r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight"
 )
 """Tensors that older files hold and `transformers` leaves out, too."""
+OTHER, FLOATS = "take another model", "take the model in float32, float16 or bfloat16"
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 _T5_BLOCKS = {  # in the order of a decoder layer: our name, then theirs with the names of its maps
     "attention": ("SelfAttention", {"q": "q", "k": "k", "v": "v", "o": "o"}),
@@ -90,10 +91,7 @@ class Fields:
         value = self.values.get(field)
         value = default if value is None else value
         if value is None:
-            raise InputError(
-                f"{self.file}: the field {field!r} is missing; add it, with the value that the "
-                "model was trained with"
-            )
+            raise self.error(field, "is missing")
         return self.read(value, kind, field)
 
     def read(self, value: Any, kind: Any, *at: str | int) -> Any:
@@ -103,20 +101,20 @@ class Fields:
             if isinstance(value, str) and not isinstance(made, str):
                 raise FieldError(at, f"must be a number, got {shown(value)}")
         except FieldError as error:
-            raise InputError(
-                f"{self.file}: the field {place(error.at)!r} {error.why}; put the original file "
-                "there"
-            ) from error
+            raise self.error(place(error.at), error.why) from error
         return made
 
     def require(self, field: str, value: object, default: object = None) -> None:
         """Refuse another value than the one that our model computes."""
         declared = self.get(field, type(value), default)
         if declared != value:
-            raise InputError(
-                f"{self.file}: the field {field!r} is {declared!r}, and only {value!r} can be "
-                "read; take a model that has it"
-            )
+            raise self.error(field, f"is {declared!r}, and only {value!r} can be read", OTHER)
+
+    def error(
+        self, field: str, why: str, remedy: str = "put the original file there"
+    ) -> InputError:
+        """The error of a field."""
+        return InputError(f"{self.file}: the field {field!r} {why}; {remedy}")
 
 
 def family_of(config: Fields) -> Family:
@@ -131,10 +129,7 @@ def family_of(config: Fields) -> Family:
     for family in ("t5", "mt5", "m2m_100"):
         if kind == family:
             return family
-    raise InputError(
-        f"{config.file}: the field 'model_type' is {kind!r}; models of t5 (version 1.1 and "
-        "MADLAD-400), mt5 and m2m_100 (M2M-100 and NLLB-200 without experts) can be read"
-    )
+    raise config.error("model_type", f"is {kind!r}; t5, mt5 and m2m_100 can be read", OTHER)
 
 
 def shape_of(config: Fields, family: Family) -> ModelConfig:
@@ -146,16 +141,10 @@ def shape_of(config: Fields, family: Family) -> ModelConfig:
         When a field is missing, or the model computes something else than ours.
     """
     if config.values.get("quantization_config") is not None:
-        raise InputError(
-            f"{config.file}: the field 'quantization_config' says that the weights are quantised; "
-            "take the model in float32, float16 or bfloat16"
-        )
-    make, read = (
-        (ModelConfig.fairseq, _m2m100_fields)
-        if family == "m2m_100"
-        else (ModelConfig.t5, _t5_fields)
-    )
-    fields = read(config, family)
+        raise config.error("quantization_config", "says that the weights are quantised", FLOATS)
+    m2m100 = family == "m2m_100"
+    make = ModelConfig.fairseq if m2m100 else ModelConfig.t5
+    fields = _m2m100_fields(config) if m2m100 else _t5_fields(config, family)
     try:
         return replace(make(vocab_size=1, d_model=4, layers=1, heads=1), **fields)
     except InputError as error:
@@ -169,10 +158,8 @@ def _t5_fields(config: Fields, family: Family) -> dict[str, Any]:
     # An mT5 never scales its outputs, whatever its configuration says about ties.
     tied = config.get("tie_word_embeddings", bool, True)
     if family == "t5" and config.get("scale_decoder_outputs", bool, tied):
-        raise InputError(
-            f"{config.file}: this is the first T5, which scales its outputs; only version 1.1 can "
-            "be read, whose field 'tie_word_embeddings' is false"
-        )
+        why = "is that of the first T5, which scales its outputs; only version 1.1 can be read"
+        raise config.error("tie_word_embeddings", why, OTHER)
     usual: dict[str, int] = {"relative_buckets": 32, "relative_max_distance": 128}
     usual["decoder_layers"] = config.get("num_layers", Few)
     dropout = config.get("dropout_rate", Part, 0.1)
@@ -183,7 +170,7 @@ def _t5_fields(config: Fields, family: Family) -> dict[str, Any]:
     }
 
 
-def _m2m100_fields(config: Fields, _: Family) -> dict[str, Any]:
+def _m2m100_fields(config: Fields) -> dict[str, Any]:
     config.require("activation_function", "relu", "relu")
     config.require("tie_word_embeddings", True, True)
     for field, row in zip(("pad", "eos", "bos"), (1, 2, 0), strict=True):
@@ -193,9 +180,7 @@ def _m2m100_fields(config: Fields, _: Family) -> dict[str, Any]:
     sizes: dict[str, Any] = {o: config.get(theirs, Count) for theirs, o in _M2M100_SIZES.items()}
     width, heads = sizes["d_model"], sizes["heads"]
     if width % heads:
-        raise InputError(
-            f"{config.file}: the field 'd_model' is {width}, no multiple of {heads} heads"
-        )
+        raise config.error("d_model", f"is {width}, no multiple of {heads} heads")
     return {
         **sizes,
         "head_dim": width // heads,
@@ -229,8 +214,7 @@ def _is_m2m100(shape: ModelConfig) -> bool:
     if choices == m2m100 and shape.attention_width == shape.d_model:
         return True
     raise InputError(
-        "the model is neither of T5's shape nor of M2M-100's; those of `train --arch t5` and "
-        "`--arch fairseq` are"
+        "the model has neither T5's shape (`train --arch t5`) nor M2M-100's (`--arch fairseq`)"
     )
 
 
@@ -278,6 +262,13 @@ class Renamed(Mapping[str, Tensor]):
 
     Rows of the tables stay in their order. What is stored at half precision is read as float32.
 
+    Parameters
+    ----------
+    weights
+        Their names of all tensors.
+    read
+        The tensor of such a name.
+
     Raises
     ------
     InputError
@@ -286,9 +277,13 @@ class Renamed(Mapping[str, Tensor]):
     """
 
     def __init__(
-        self, shape: ModelConfig, weights: Mapping[str, Tensor], where: str = "the weights"
+        self,
+        shape: ModelConfig,
+        weights: Collection[str],
+        read: Callable[[str], Tensor],
+        where: str = "the weights",
     ) -> None:
-        self._weights, self._where = weights, where
+        self._read, self._where = read, where
         self._names = names_of(shape)
         tables = _EMBEDDING["m2m_100" if shape.tie_output else "t5"]
         there = [f"{name}.weight" for name in tables if f"{name}.weight" in weights]
@@ -301,28 +296,22 @@ class Renamed(Mapping[str, Tensor]):
             if not _WITHOUT_USE.fullmatch(name):
                 raise InputError(
                     f"{where}: the weight {name} has no place in the model of config.json; merge "
-                    "an adapter first (`merge_and_unload` of peft), take quantised weights in "
-                    "float32, or put the configuration of these weights there"
+                    "an adapter (`merge_and_unload`), take quantised weights in float32, or mend it"
                 )
         if missing := [name for name in self._names.values() if name not in weights]:
-            raise InputError(
-                f"{where}: the weight {missing[0]} is missing; put a whole copy in its place"
-            )
+            raise damaged(where, f"the weight {missing[0]} is missing")
         check_shapes(shape, self, where)
         for other in there[1:]:
-            if not torch.equal(weights[there[0]], weights[other]):
+            if not torch.equal(read(there[0]), read(other)):
                 raise InputError(
-                    f"{where}: the weights {there[0]} and {other} differ, and are one table in "
-                    "this model; save it again after `tie_weights()`"
+                    f"{where}: the weights {there[0]} and {other} differ; `tie_weights()` first"
                 )
 
     def __getitem__(self, name: str) -> Tensor:
-        tensor = self._weights[self._names[name]]
+        tensor = self._read(self._names[name])
         if tensor.dtype not in _FLOATS:
-            raise InputError(
-                f"{self._where}: the weight {self._names[name]} is stored as {tensor.dtype}, so it "
-                "is quantised; take the model in float32, float16 or bfloat16"
-            )
+            what = f"the weight {self._names[name]} is stored as {tensor.dtype}, so it is quantised"
+            raise InputError(f"{self._where}: {what}; {FLOATS}")
         return tensor.float()
 
     def __iter__(self) -> Iterator[str]:
@@ -391,7 +380,9 @@ def from_transformers(config: Mapping[str, Any], weights: Mapping[str, Tensor]) 
     family = family_of(fields)
     shape = shape_of(fields, family)
     special = M2M100_SPECIAL if family == "m2m_100" else ()
-    return fill(shape, Renamed(shape, weights), front_rows(special, shape.vocab_size))
+    return fill(
+        shape, Renamed(shape, weights, weights.__getitem__), front_rows(special, shape.vocab_size)
+    )
 
 
 def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str], np.ndarray]:
@@ -424,7 +415,7 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
         "eos_token_id": int(rows[EOS]),
         "decoder_start_token_id": int(rows[start]),
     }
-    common = {"is_encoder_decoder": True, "use_cache": True, "torch_dtype": "float32", **special}
+    common = {"is_encoder_decoder": True, **special}
     if m2m100:
         config = {
             "architectures": ["M2M100ForConditionalGeneration"],
@@ -436,7 +427,6 @@ def to_hf(shape: ModelConfig, start: int) -> tuple[dict[str, Any], dict[str, str
             "scale_embedding": shape.scale_embedding,
             "dropout": shape.dropout,
             "attention_dropout": shape.attention_dropout,
-            "activation_dropout": 0.0,
             "encoder_layerdrop": 0.0,
             "decoder_layerdrop": 0.0,
             "max_position_embeddings": 1024,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.encoding import SyllableVocabulary, Tags
@@ -66,7 +66,8 @@ def write_hf(
     tags
         Where the model finds language tags.
     pairs
-        Language pairs that the model was trained on; the first one is the example in README.md.
+        Language pairs that the model was trained on; `generate` translates the first one where
+        nothing else is asked for.
 
     Raises
     ------
@@ -101,9 +102,8 @@ def fill_folder(
     """
     if isinstance(vocabulary, SyllableVocabulary):
         raise InputError(
-            "the model's pieces are the syllables of a conlang, and no tokenizer of another "
-            "program joins them to words; export a model that was trained on text (--data, "
-            "--corpus)"
+            "the model's pieces are syllables of a conlang, which no other tokenizer joins to "
+            "words; export a model that was trained on text (--data, --corpus)"
         )
     vocabulary.check_rows(model.config.vocab_size)
     config, names, order = to_hf(model.config, vocabulary.start)
@@ -160,7 +160,7 @@ def fill_folder(
     else:
         write_json(folder / TOKENIZER, tokenizer_json(written, rows))
     write_json(folder / TOKENIZER_CONFIG, settings)
-    (folder / README).write_text(_readme(vocabulary, tags, pairs, kind), encoding="utf-8")
+    write_readme(folder, tags, codes)
 
 
 OWN = "PreTrainedTokenizerFast"
@@ -173,8 +173,6 @@ def tokenizer_class(shape: ModelConfig, vocabulary: Vocabulary, tags: Tags) -> s
     and M2M-100) or unigram (T5) without bytes. M2M-100's has a fixed list of languages, so a model
     with other ones has NLLB-200's, which takes any token as a language.
     """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     spec = model.trainer_spec
     if spec.byte_fallback or not model.normalizer_spec.add_dummy_prefix:
@@ -209,8 +207,6 @@ def spelled(language: str, kind: str, tags: Tags) -> str:
 
 def _with_codes(vocabulary: Vocabulary, codes: Sequence[str]) -> Vocabulary:
     """The vocabulary with other texts of its tags."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     texts = dict(zip(map(tag, vocabulary.languages), codes, strict=True))
     for each in model.pieces:
@@ -221,8 +217,6 @@ def _with_codes(vocabulary: Vocabulary, codes: Sequence[str]) -> Vocabulary:
 
 def _write_m2m100(folder: Path, vocabulary: Vocabulary, rows: Sequence[int]) -> None:
     """The two files of M2M-100's tokenizer, whose class adds the languages behind all pieces."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
     model = ModelProto.FromString(vocabulary.model)
     first = next(i for i, each in enumerate(model.pieces) if each.piece.startswith("__"))
     del model.pieces[first:]
@@ -263,20 +257,20 @@ def new_folder(out: Path) -> Iterator[Path]:
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"--out {out}: is there already; choose another folder, or remove it")
-    stage = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     try:
-        stage.mkdir(parents=True)
-        yield stage
-        for path in stage.iterdir():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        if out.exists():
-            out.rmdir()
-        stage.rename(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+            stage = Path(temporary, "stage")
+            stage.mkdir()
+            yield stage
+            for path in stage.iterdir():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+            if out.exists():
+                out.rmdir()
+            stage.rename(out)
     except OSError as error:
         raise InputError(f"--out {out}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -284,50 +278,19 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-TAG_RULES = {
+_TAG_RULES = {
     "none": "The model has no language tags.",
     "source": "The tag of the target language begins the source.",
-    "both": "The tag of the source language begins the source, and the tag of the target "
-    "language starts the decoder.",
-    "both-after-end": "The tag of the source language begins the source. The decoder starts "
-    "with the end of sentence, and the tag of the target language follows.",
+    "both": "The tag of the source language begins the source. The tag of the target language "
+    "starts the decoder: `decoder_start_token_id` of `generate`, `target_prefix` of CTranslate2.",
+    "both-after-end": "The tag of the source language begins the source; a tokenizer with "
+    "`src_lang` puts it there. The decoder starts with the end of sentence, and the tag of the "
+    "target language follows: `forced_bos_token_id` of `generate`, `target_prefix` of CTranslate2.",
 }
-"""Where a model finds language tags, for people."""
 
 
-def example_tags(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str]) -> tuple[str, str]:
-    """Tags of the first pair, or of two languages: in the source and in the target, if any."""
-    some = (*vocabulary.languages, "xxx", "yyy")[:2]
-    source, _, target = (*pairs, "-".join(some))[0].partition("-")
-    if tags in ("none", "source"):
-        return tag(target) * (tags == "source"), ""
-    return tag(source), tag(target)
-
-
-def _readme(vocabulary: Vocabulary, tags: Tags, pairs: Sequence[str], kind: str) -> str:
-    """How the model is called."""
-    first, second = example_tags(vocabulary, tags, pairs)
-    settings, rule = "", TAG_RULES[tags]
-    tagged = " ".join(spelled(each, kind, tags) for each in vocabulary.languages)
-    if kind in ("NllbTokenizer", "M2M100Tokenizer"):
-        source, second = (spelled(each[2:-1], kind, tags) for each in (first, second))
-        first, rule = "", "The tokenizer puts the tags of `src_lang` and `tgt_lang` itself."
-        source = source.strip("_") if kind == "M2M100Tokenizer" else source
-        settings = f', src_lang="{source}"'
-    name = {"both": "decoder_start_token_id", "both-after-end": "forced_bos_token_id"}.get(tags)
-    more = f', {name}=tokenizer.convert_tokens_to_ids("{second}")' if name else ""
-    return f"""\
-# A translation model of mnmt-repro
-
-{rule}{f" Tags: {tagged}" if tagged and tags != "none" else ""}
-
-```python
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained("FOLDER"{settings})
-model = AutoModelForSeq2SeqLM.from_pretrained("FOLDER")
-batch = tokenizer(["{f"{first} " if first else ""}SENTENCE"], return_tensors="pt", padding=True)
-output = model.generate(input_ids=batch.input_ids, attention_mask=batch.attention_mask{more})
-print(tokenizer.batch_decode(output, skip_special_tokens=True))
-```
-"""
+def write_readme(folder: Path, tags: Tags, tokens: Sequence[str]) -> None:
+    """Write where the model finds language tags, for people, and how its languages are spelled."""
+    spelling = f"\n\nTags: {' '.join(tokens)}" if tokens and tags != "none" else ""
+    text = f"# A translation model of mnmt-repro\n\n{_TAG_RULES[tags]}{spelling}\n"
+    (folder / README).write_text(text, encoding="utf-8")

@@ -29,7 +29,6 @@ pairs that nobody trained, and held-out errors and AICc (`mnmt_repro.laws.select
 from mnmt_repro.laws.additive_law import AdditiveLaw, fit_additive_law, row_bootstrap
 from mnmt_repro.laws.bivariate_law import BivariateLaw, fit_bivariate_law
 from mnmt_repro.laws.convergence import extrapolate_curve
-from mnmt_repro.laws.diagnostics import LackOfFit, lack_of_fit, outliers
 from mnmt_repro.laws.effective import effective_fraction
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionFit, FractionLaw, fit_fraction, fraction_of
@@ -45,4 +44,3 @@ from mnmt_repro.laws.mixture_law import MixtureLaw, fit_mixture_law, leave_one_m
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, fit_power_law
 from mnmt_repro.laws.recommendation import Recommendation, recommend_weights
 from mnmt_repro.laws.selection import error_summary, leave_one_size_out, leave_one_weight_out
-from mnmt_repro.laws.uncertainty import Draws

@@ -13,11 +13,11 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.fraction import FractionLaw, fraction_of
 from mnmt_repro.laws.joint_law import JointLaw, log_fraction
-from mnmt_repro.laws.uncertainty import Asked, percentiles
+from mnmt_repro.laws.uncertainty import percentiles
 
 
 def effective_fraction(
-    fit: LawFit[JointLaw] | LawFit[FractionLaw], *, method: Asked = "auto", draws: int = 2_000
+    fit: LawFit[JointLaw] | LawFit[FractionLaw], *, draws: int = 2_000
 ) -> pd.DataFrame:
     """Effective fraction of the parameters at each fitted weight (Eq. 10, Figure 6).
 
@@ -27,10 +27,10 @@ def effective_fraction(
     Parameters
     ----------
     fit : from `fit_joint_law`, with the single pair (p = 1), or from `fit_fraction`
-    method, draws
-        Of the 95 % interval, as in `LawFit.interval`. ``"t"`` carries the covariance of the joint
-        law over to log f. The others take percentiles of refits, as the laws of Eq. 12 and 13
-        always do.
+    draws
+        Refits for the 95 % interval, which is made as `LawFit.method` says. Student's t carries the
+        covariance of the joint law over to log f. The laws of Eq. 12 and 13 always take
+        percentiles of refits.
 
     Returns
     -------
@@ -55,13 +55,12 @@ def effective_fraction(
         log_f = log_fraction(values[None], one)[0]
     else:
         log_f = np.log(fraction_of(p, values[3:]))
-    chosen = fit.method_of(method)
-    if chosen is None:
+    if fit.method is None:
         low = high = np.full(len(p), np.nan)
     elif not isinstance(law, JointLaw):
-        drawn = fit.draws(fit.resampling if chosen == "t" else chosen, draws=draws)
-        low, high = np.log(percentiles(fraction_of(p, drawn.values[:, 3:])))
-    elif chosen == "t":
+        drawn = fit.draws(fit.resampling, draws=draws)
+        low, high = np.log(percentiles(fraction_of(p, drawn.to_numpy()[:, 3:])))
+    elif fit.method == "t":
         contrast = np.eye(len(p))[one] - np.eye(len(p))
         by_beta = np.zeros_like(contrast)
         with np.errstate(divide="ignore", invalid="ignore"):  # f is infinite where a factor is 0
@@ -71,7 +70,7 @@ def effective_fraction(
         half = fit.t_quantile * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        refits = fit.draws(chosen, draws=draws).values
+        refits = fit.draws(fit.method, draws=draws).to_numpy()
         low, high = percentiles(log_fraction(refits, one))
     table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
     relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.laws import uncertainty
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.law import Law
-from mnmt_repro.laws.uncertainty import LEVEL, Asked, Draws, Method, Resampling
+from mnmt_repro.laws.uncertainty import LEVEL, Method, Resampling
 
 if TYPE_CHECKING:
     import altair
@@ -182,8 +182,8 @@ class LawFit(Generic[L_co]):
         held = self.held
         return {k: math.nan if k in held else v for k, v in zip(self.names, root, strict=True)}
 
-    def draws(self, method: Resampling, *, draws: int = 10_000, seed: int = 0) -> Draws:
-        """Refits of this law to drawn losses; see `mnmt_repro.laws.uncertainty`.
+    def draws(self, method: Resampling, *, draws: int = 10_000, seed: int = 0) -> pd.DataFrame:
+        """Refits of this law to drawn losses, a column a parameter; see `laws.uncertainty`.
 
         Raises
         ------
@@ -207,9 +207,8 @@ class LawFit(Generic[L_co]):
             if self.loss.min() > 0:  # an outlier's residual, with its sign changed, can pass zero
                 losses = np.maximum(losses, 0.01 * self.loss.min())
         else:
-            known = sorted(set(uncertainty.METHOD_NAMES) - {"t"})
-            raise InputError(f"method: {method!r}; use one of {known}")
-        return Draws(names=self.names, values=self.refit(losses), losses=losses)
+            raise InputError(f"method: {method!r}; use one of {get_args(Resampling)}")
+        return pd.DataFrame(self.refit(losses), columns=list(self.names))
 
     def band(self, *at: ArrayLike, draws: int = 500, seed: int = 0) -> pd.DataFrame:
         """95 % confidence band of the curve (not of a new run), as percentiles of refits.
@@ -225,35 +224,33 @@ class LawFit(Generic[L_co]):
             The `inputs`, then ``loss, low, high``.
         """
         loss = self.predict(*at)
-        many = self.draws(self.resampling, draws=draws, seed=seed).values
+        many = self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
         low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)))
         every = np.broadcast_arrays(*map(np.atleast_1d, at))
         columns = dict(zip(self.law.inputs, every, strict=True))
         return pd.DataFrame({**columns, "loss": loss, "low": low, "high": high})
 
-    def interval(
-        self, method: Asked = "auto", *, draws: int = 1_000
-    ) -> dict[str, tuple[float, float]]:
-        """95 % confidence interval of each parameter.
+    def interval(self, *, draws: int = 1_000) -> dict[str, tuple[float, float]]:
+        """95 % confidence interval of each parameter, by `method`.
+
+        Those of Student's t are on the log scale for exponents and factors, so that their limits
+        are positive. The quantiles of ``fit.draws("perturbation")`` are the paper's (footnote 5).
 
         Parameters
         ----------
-        method
-            ``"t"`` from standard errors, for exponents and factors on the log scale, so that their
-            limits are positive; ``"perturbation"`` (the paper's, footnote 5), ``"residual"``
-            or ``"runs"`` from refits, as percentiles; ``"auto"`` as `method_of` says.
         draws : number of refits
 
         Returns
         -------
-        dict of name to (low, high); NaN where `method_of` gives no method. A constant that cannot
-        be below zero has no limit there.
+        dict of name to (low, high); NaN where `method` is None. A constant that cannot be below
+        zero has no limit there.
         """
-        chosen = self.method_of(method)
-        if chosen is None:
+        method = self.method
+        if method is None:
             return {name: (math.nan, math.nan) for name in self.names}
-        if chosen != "t":
-            return self.draws(chosen, draws=draws).interval()
+        if method != "t":
+            low, high = uncertainty.percentiles(self.draws(method, draws=draws).to_numpy()).tolist()
+            return dict(zip(self.names, zip(low, high, strict=True), strict=True))
         t, stderr, ends = self.t_quantile, self.stderr, {}
         for name, value in self.params.items():
             half, kind = t * stderr[name], name.partition("[")[0]
@@ -265,29 +262,24 @@ class LawFit(Generic[L_co]):
                 ends[name] = (max(value - half, least), value + half)
         return ends
 
-    def method_of(self, asked: Asked = "auto") -> Method | None:
-        """How intervals are made; None when not identified, or by ``"auto"`` with too few runs.
+    @property
+    def method(self) -> Method | None:
+        """How intervals are made; None when not identified, or with too few runs.
 
-        ``"auto"`` refits where a bound holds a parameter: standard errors take the bound for known,
-        and then cover too rarely. Else, or without rows to spare, it is Student's t: next to a
-        bound, percentiles of refits that stop there cover too rarely.
+        By refits where a bound holds a parameter: standard errors take the bound for known, and
+        then cover too rarely. Else, or without rows to spare, by Student's t: next to a bound,
+        percentiles of refits that stop there cover too rarely.
         """
-        if not self.identified:
-            return None
-        if asked != "auto":
-            return asked
-        if self.runs and self.spare < 1:
+        if not self.identified or (self.runs and self.spare < 1):
             return None
         return self.resampling if self.held and self.spare > 0 else "t"
 
-    def method_in_words(self, asked: Asked = "auto") -> str:
-        """How intervals are made, in words."""
-        method, runs = self.method_of(asked), len(set(self.runs))
+    def method_in_words(self, method: Method | None = None) -> str:
+        """How intervals are made, in words; `method` in place of that of the fit."""
+        method, runs = method or self.method, len(set(self.runs))
         if method is None or (runs and self.spare < 1):
             return f"none, because {runs} runs are no more than {self.free_parameters} parameters"
         words = uncertainty.METHOD_NAMES[method]
-        if method == "t" and self.held:
-            words += ", which take the bounds for known and so are too small"
         return f"{words}, with {runs} runs as the observations" if runs else words
 
     @property
@@ -300,9 +292,9 @@ class LawFit(Generic[L_co]):
         """Two-sided Student quantile at the `spare` observations; NaN without any."""
         return float(stats.t.ppf((1 + LEVEL) / 2, self.spare)) if self.spare > 0 else math.nan
 
-    def summary(self, method: Asked = "auto") -> pd.DataFrame:
+    def summary(self) -> pd.DataFrame:
         """Parameters with standard errors and 95 % intervals by `interval`, one row each."""
-        ends = self.interval(method)
+        ends = self.interval()
         return pd.DataFrame(
             {
                 "parameter": list(self.names),
@@ -353,18 +345,18 @@ class LawFit(Generic[L_co]):
         lines = alt.Chart(curves, title=self.label).mark_line().encode(x, y, colour)
         return lines + alt.Chart(points).mark_point(filled=True, opacity=1).encode(x, y, colour)
 
-    def describe(self, interval: Asked = "auto") -> str:
+    def describe(self) -> str:
         """The law in words: its formula, parameters with 95 % intervals, and what is in doubt."""
-        table = self.summary(interval).to_string(index=False, float_format="{:.5g}".format)
-        first, *notes = self._words(interval)
+        table = self.summary().to_string(index=False, float_format="{:.5g}".format)
+        first, *notes = self._words()
         return "\n".join([first, *[table] * self.identified, *notes])
 
-    def _words(self, interval: Asked = "auto") -> list[str]:
+    def _words(self) -> list[str]:
         formula = self.law.formula
         if self.law.direction == "max":
             formula = formula.replace("loss = ", "quality = l_inf - ").replace(" + l_inf", "")
         label, r2 = self.label and f"{self.label}: ", f", R² {self.r2:.5f}" * self.identified
-        method = [f"95 % intervals: {self.method_in_words(interval)}"] * self.identified
+        method = [f"95 % intervals: {self.method_in_words()}"] * self.identified
         return [f"{label}{formula}   ({self.observations} rows{r2})", *method, *self.notes()]
 
     def notes(self) -> list[str]:

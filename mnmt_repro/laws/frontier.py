@@ -19,12 +19,7 @@ STEPS = {2: 100, 3: 40, 4: 20, 5: 13, 6: 14}
 """Of a lattice by its number of pairs; of more pairs, three more than pairs, or it grows large."""
 
 
-def frontier(
-    laws: Mapping[str, FractionFit],
-    n: ArrayLike,
-    *,
-    draws: int = 0,
-) -> pd.DataFrame:
+def frontier(laws: Mapping[str, FractionFit], n: ArrayLike) -> pd.DataFrame:
     """Predict every pair's loss along the mixtures, at each size.
 
     Mixtures are 99 even steps for two pairs, and a lattice of some hundred to a few thousand for
@@ -35,12 +30,11 @@ def frontier(
     laws : dict of pair to FractionFit
         One law a pair (Eq. 11), at least two.
     n : model sizes
-    draws : refits of every law, which add its 95 % band ``low, high``; 0 for none
 
     Returns
     -------
     DataFrame
-        One row per size, mixture and pair: ``n, point, pair, p, loss`` (and ``low, high``).
+        One row per size, mixture and pair: ``n, point, pair, p, loss``.
         ``frame.pivot(index=["n", "point"], columns="pair", values="loss")`` gives the curve.
 
     Raises
@@ -56,13 +50,9 @@ def frontier(
     frames = []
     for column, pair in enumerate(pairs):
         at = mixtures[point, column], n_of_point
-        if draws:
-            frame = laws[pair].band(*at, draws=draws, seed=column)
-        else:
-            frame = pd.DataFrame({"p": at[0], "n": at[1], "loss": laws[pair].predict(*at)})
-        frames.append(frame.assign(point=point, pair=pair))
+        columns = {"n": at[1], "point": point, "pair": pair, "p": at[0]}
+        frames.append(pd.DataFrame({**columns, "loss": laws[pair].predict(*at)}))
     whole = pd.concat(frames, ignore_index=True)
-    whole = whole[["n", "point", "pair", "p", "loss", *(["low", "high"] if draws else [])]]
     return whole.sort_values(["n", "point"], kind="stable", ignore_index=True)
 
 

@@ -26,6 +26,7 @@ from mnmt_repro.laws.checks import (
 from mnmt_repro.laws.fit_result import LawFit
 from mnmt_repro.laws.law import runs_alone
 from mnmt_repro.laws.power_law import PowerLaw, PowerLawFit, check_direction, fit_power_law
+from mnmt_repro.laws.uncertainty import robust_sd
 
 P_DIGITS = 9
 """Decimals of a mixture weight: those that agree in all of them are one weight."""
@@ -230,14 +231,13 @@ def coefficients(fits: Mapping[float, PowerLawFit], *, draws: int = 10_000) -> p
     """
     parts = []
     for p, fit in fits.items():
-        if not fit.identified:
-            std = dict.fromkeys(fit.names, math.nan)
-        else:
-            std = fit.draws("perturbation", draws=draws).spread()
+        std = np.full(len(fit.names), math.nan)
+        if fit.identified:
+            std = robust_sd(fit.draws("perturbation", draws=draws).to_numpy())
         table = {"p": p, "parameter": fit.names, "value": fit.values}
         held = [name in fit.held for name in fit.names]
         parts.append(
-            pd.DataFrame({**table, "std": std.values(), "held": held, "identified": fit.identified})
+            pd.DataFrame({**table, "std": std, "held": held, "identified": fit.identified})
         )
     return pd.concat(parts, ignore_index=True)
 

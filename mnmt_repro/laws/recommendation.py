@@ -167,7 +167,7 @@ def _refusal(laws: Mapping[str, PairLaw], table: pd.DataFrame) -> Iterator[str]:
 def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[str, Array]:
     """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
     return {
-        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).values
+        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).to_numpy()
         if laws[pair].spare > 0
         else np.full((draws, len(laws[pair].values)), np.nan)
         for i, pair in enumerate(pairs)

@@ -7,7 +7,6 @@ all of them in one call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,41 +21,12 @@ Resampling = Literal["perturbation", "residual", "runs"]
 """Ways to draw losses and refit."""
 Method = Literal["t"] | Resampling
 """Ways to an interval: Student's t from standard errors, or percentiles of refits."""
-Asked = Literal["auto"] | Method
-"""A method, or that a bound decides it; see `LawFit.method_of`."""
 METHOD_NAMES = {
     "t": "Student's t from standard errors",
     "residual": "percentiles of refits to resampled residuals",
     "runs": "percentiles of refits in which the residuals of a run change sign together",
-    "perturbation": "percentiles of refits to losses with 1 % of noise",
 }
-"""Each method in words."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Draws:
-    """Parameters refitted to drawn losses.
-
-    Attributes
-    ----------
-    names : parameter names, in the order of the columns of `values`
-    values : (B, P)
-    losses : (B, m)
-        The drawn losses themselves.
-    """
-
-    names: tuple[str, ...]
-    values: Array
-    losses: Array
-
-    def spread(self) -> dict[str, float]:
-        """`robust_sd` of each parameter (the shaded band of Figure 4)."""
-        return dict(zip(self.names, robust_sd(self.values).tolist(), strict=True))
-
-    def interval(self) -> dict[str, tuple[float, float]]:
-        """Percentile interval of each parameter."""
-        low, high = percentiles(self.values)
-        return {k: (float(a), float(b)) for k, a, b in zip(self.names, low, high, strict=True)}
+"""Each method that `LawFit` chooses, in words."""
 
 
 def percentiles(values: Array) -> Array:

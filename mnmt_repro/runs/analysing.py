@@ -6,7 +6,6 @@ They are stored beside the run's own file, for the runs of which somebody still 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -96,15 +95,8 @@ def _substituted(
 
 def _moved(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str) -> Iterator[Row]:
     placed = upgrade_of(spec, runs_folder).model.state_dict()
-    squares: dict[tuple[str, str], float] = {}
-    for moved in half_distances(placed, checkpoint.weights):
-        layer = f"{moved['stack']}.{moved['layer']}"
-        for block, name in (("old", "old_half"), ("new", "new_half"), ("between", "between")):
-            value = moved[name]
-            assert isinstance(value, float)
-            squares[layer, block] = squares.get((layer, block), 0.0) + value**2
-    for (layer, block), total in squares.items():
-        yield _row("moved", math.sqrt(total), layer=layer, block=block)
+    for (layer, block), distance in half_distances(placed, checkpoint.weights).items():
+        yield _row("moved", distance, layer=layer, block=block)
 
 
 def _fisher(spec: RunSpec, runs_folder: Path, checkpoint: Checkpoint, device: str) -> Iterator[Row]:

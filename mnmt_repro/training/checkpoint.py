@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import mmap
 import re
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -27,14 +26,6 @@ from mnmt_repro.training.distributed import processes, whole
 from mnmt_repro.typed_config import Amount, Natural, build
 
 _STATE = re.compile(r"optimiser\.(-?\d{1,9})\.(.+)")
-_TYPES = {  # by their names in a safetensors file
-    "BOOL": torch.bool, "C64": torch.complex64,
-    "U8": torch.uint8, "U16": torch.uint16, "U32": torch.uint32, "U64": torch.uint64,
-    "I8": torch.int8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
-    "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64,
-    "F8_E4M3": torch.float8_e4m3fn, "F8_E4M3FNUZ": torch.float8_e4m3fnuz,
-    "F8_E5M2": torch.float8_e5m2, "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
-}  # fmt: skip
 
 
 @dataclass
@@ -65,6 +56,8 @@ def save_checkpoint(
     *,
     identity: str,
     optimiser: torch.optim.Optimizer | None = None,
+    tensors: Mapping[str, Tensor] | None = None,
+    more: Mapping[str, str] | None = None,
 ) -> None:
     """Write a checkpoint, whole or not at all.
 
@@ -76,20 +69,23 @@ def save_checkpoint(
         What the run is (a hash of its configuration and data); resuming compares it.
     optimiser
         Left out of a checkpoint that only serves its weights.
+    tensors, more
+        What else is kept, as of `upgrading.start.save_upgraded`.
     """
-    tensors: dict[str, Tensor] = {f"model.{k}": whole(v) for k, v in model.state_dict().items()}
+    kept = {f"model.{k}": whole(v) for k, v in model.state_dict().items()} | dict(tensors or {})
     if optimiser is not None:
-        tensors["random_state"] = torch.get_rng_state()
+        kept["random_state"] = torch.get_rng_state()
         for index, state in optimiser.state_dict()["state"].items():
             for name, value in state.items():
-                tensors[f"optimiser.{index}.{name}"] = whole(torch.as_tensor(value))
+                kept[f"optimiser.{index}.{name}"] = whole(torch.as_tensor(value))
     metadata = {
         "model": json.dumps(asdict(model.config)),
         "progress": json.dumps(asdict(progress)),
         "identity": identity,
+        **(more or {}),
     }
     if processes().first:
-        write_tensors(path, tensors, metadata)
+        write_tensors(path, kept, metadata)
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -124,7 +120,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[s
 class TensorFile:
     """A safetensors file, opened once: one that takes its place meanwhile is not seen.
 
-    The library's reader opens a path twice, and may put one file's header to another's tensors.
+    The library's reader opens a path twice, and may put one file's header to another's tensors. So
+    it is given the name of our descriptor, which stays the same file.
 
     Raises
     ------
@@ -134,45 +131,25 @@ class TensorFile:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
-        self._mapped: Callable[[], mmap.mmap | None] = lambda: None
         try:
             self._file = self.path.open("rb")  # noqa: SIM115 (`read` maps it again)
             weakref.finalize(self, self._file.close)
-            content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._start = 8 + int.from_bytes(content[:8], "little")
-            self._header = dict(json.loads(content[8 : self._start]))
-            metadata = dict(self._header.pop("__metadata__", {}))
-            self.metadata = {name: str(value) for name, value in metadata.items()}
-            spans = sorted(about["data_offsets"] for about in self._header.values())
-            edges = [0, *(end for _, end in spans)]
-            begins = [begin for begin, _ in spans]
-            if begins != edges[:-1] or self._start + edges[-1] != len(content):
-                raise ValueError(f"{len(content)} bytes are not what its header says")
+            with self._mapped() as file:
+                self.metadata: dict[str, str] = file.metadata() or {}
+                self._names = list(file.keys())
             self.read()  # so that none fails later
         except OSError as error:
             raise InputError(f"cannot read the checkpoint {path}: {error.strerror}") from error
-        except (LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(
-                f"cannot read the checkpoint {path}: {error}; it is damaged: put a whole copy in "
-                "its place, or remove it and begin again"
-            ) from error
+        except SafetensorError as error:
+            raise damaged(f"cannot read the checkpoint {path}", str(error)) from error
+
+    def _mapped(self) -> Any:
+        return safe_open(f"/dev/fd/{self._file.fileno()}", framework="pt")
 
     def read(self, *names: str) -> dict[str, Tensor]:
-        """Tensors of these names, or all, mapped from the file and not copied.
-
-        They share a mapping with those that are still in use, as each mapping keeps a descriptor.
-        """
-        mapped = self._mapped()
-        if mapped is None:
-            mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_COPY)
-            self._mapped = weakref.ref(mapped)
-        content, tensors = memoryview(mapped)[self._start :], {}
-        for name in names or self._header:
-            about = self._header[name]
-            part, dtype = content[slice(*about["data_offsets"])], _TYPES[about["dtype"]]
-            flat = torch.frombuffer(part, dtype=dtype) if part else torch.empty(0, dtype=dtype)
-            tensors[name] = flat.view(about["shape"])
-        return tensors
+        """Tensors of these names, or all, mapped from the file and not copied."""
+        with self._mapped() as file:
+            return {name: file.get_tensor(name) for name in names or self._names}
 
     def digest(self) -> bytes:
         """SHA-256 of the file."""
@@ -280,6 +257,11 @@ def _of_metadata(path: Path | str, metadata: Mapping[str, str]) -> tuple[ModelCo
         ) from error
 
 
+def damaged(where: Path | str, what: str) -> InputError:
+    """The error of a file with a wrong content."""
+    return InputError(f"{where}: {what}; put a whole copy there")
+
+
 def check_shapes(
     config: ModelConfig, weights: Mapping[str, Tensor], where: str
 ) -> dict[str, tuple[int, ...]]:
@@ -324,15 +306,9 @@ def check_numbers(weights: Mapping[str, Tensor], where: str) -> None:
     for name in weights:
         weight = weights[name]
         if weight.dtype != torch.float32:  # which all of ours are, and readers of others make
-            raise InputError(
-                f"{where}: the weight {name} is stored as {weight.dtype}, not float32; put a whole "
-                "copy in its place"
-            )
+            raise damaged(where, f"the weight {name} is stored as {weight.dtype}, not float32")
         if weight.numel() and not torch.stack(weight.aminmax()).isfinite().all():  # without a copy
-            raise InputError(
-                f"{where}: the weight {name} holds NaN or infinity; put a whole copy in its place, "
-                "or train again"
-            )
+            raise damaged(where, f"the weight {name} holds NaN or infinity")
 
 
 def _check_states(
@@ -344,9 +320,8 @@ def _check_states(
             continue
         shapes = _shapes(state)
         if index >= len(parameters) or shapes != _state(parameters[index], shapes):
-            raise InputError(
-                f"{where}: the optimiser's state of parameter {index} does not fit it: {shapes}"
-            )
+            what = f"the optimiser's state of parameter {index} does not fit it: {shapes}"
+            raise damaged(where, what)
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

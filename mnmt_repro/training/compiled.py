@@ -46,8 +46,7 @@ def can_compile(device: str) -> bool:
 
 def has_bfloat16() -> bool:
     """Whether this processor multiplies in bfloat16 itself; others imitate it slowly."""
-    asked = (getattr(torch.cpu, f"_is_{name}_supported", bool) for name in _PRODUCTS)
-    return any(has() for has in asked)
+    return any(getattr(torch.cpu, f"_is_{name}_supported", bool)() for name in _PRODUCTS)
 
 
 _PRODUCTS = ("avx512_bf16", "amx_tile")

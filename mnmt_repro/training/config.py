@@ -73,15 +73,22 @@ class TrainingConfig:
         When a field is out of its range; the message names the field.
     """
 
-    learning_rate: Positive = required("peak of the schedule")
+    learning_rate: Positive = required(
+        "peak of the schedule (default: "
+        f"{', '.join(f'{peak:g} for {optimiser}' for optimiser, peak in PEAK.items())})"
+    )
     warmup_steps: Natural = required("linear rise to the peak; then it falls with 1 / sqrt(step)")
     # Ends of sentences count as tokens, padding does not.
     batch_tokens: Count = required("target tokens a step")
     # The budget is given in one of the two.
-    target_tokens: Count | None = setting("budget in target tokens over all pairs")
+    target_tokens: Count | None = setting(
+        f"budget in target tokens over all pairs (default: {FIRST_BUDGET:,})"
+    )
     steps: Count | None = setting("budget in steps, in place of --target-tokens")
     max_length: Count = setting("leave out sentence pairs with a side of more tokens", 64)
-    optimiser: Literal["adafactor", "adamw"] = setting("how weights are updated", "adafactor")
+    optimiser: Literal["adafactor", "adamw"] = setting(
+        "how weights are updated (default: adafactor)", "adafactor"
+    )
     weight_decay: Amount = setting(
         "share of each weight that a step takes off, times the learning rate", 0.0
     )
@@ -91,8 +98,8 @@ class TrainingConfig:
     clip_norm: Positive | None = setting("clip the gradient to this norm (default: never)")
     label_smoothing: Part = setting("share of probability spread evenly over all pieces", 0.0)
     precision: Literal["float32", "bfloat16"] = setting(
-        "bfloat16: lower precision where it is safe, for GPUs and, with --compile, for processors "
-        "with AVX512-BF16 or AMX",
+        "bfloat16: less precise; faster on GPUs and, compiled, on CPUs with AVX512-BF16 or AMX "
+        "(default: bfloat16 where training is compiled by default on such a CPU, else float32)",
         "float32",
     )
     curve_points: Few = setting("number of validations, spaced evenly in log(target tokens)", 12)
@@ -109,22 +116,19 @@ class TrainingConfig:
         0.0,
     )
     accumulate: Few = setting(
-        "number of parts in which a batch is computed, one after another. The gradient is the same "
-        "up to rounding, and memory is needed for one part only",
+        "compute a batch in so many parts, which needs memory for one part only",
         1,
     )
     compile: bool = setting(
-        "compile the training step, which is then up to twice as fast and rounded otherwise "
-        "(default: where a table of widths and budgets says that it pays, on one thread). "
-        "Compiling takes a minute or two for each size of model, and needs a C++ compiler; without "
-        "one, training is not compiled",
+        "compile the training step with a C++ compiler, in a minute or two: it is then up to twice "
+        "as fast, and rounded otherwise (default: where a table of widths and budgets says that it "
+        "pays, on one thread)",
         False,
     )
     # Weights by pair. Sentences are drawn by the mixture; these change the objective, or the draws.
     loss_weights: dict[str, float] | None = setting(
-        "weight the loss in place of the text: sentences are drawn by the mixture, and the loss of "
-        "each target token is multiplied by its pair's weight here over its weight in the mixture "
-        "(Paper A, Eq. 4). Weights sum to one, such as eng-deu=0.05,eng-fra=0.95",
+        "weight the loss in place of the text: the loss of each target token is multiplied by its "
+        "pair's weight here over its weight in the mixture (Paper A, Eq. 4). Weights sum to one",
         type=pair_weights,
         metavar="PAIR=WEIGHT,...",
     )

@@ -81,15 +81,10 @@ class Processes:
         but they are there, for the other processes wait for them.
         """
         for first in range(self.rank, self.count * parts, self.count):
-            rows = slice(first, None, self.count * parts)
-            if first < len(batch.pair):
-                yield Batch(
-                    source=batch.source[rows], target=batch.target[rows], pair=batch.pair[rows]
-                )
-            else:
-                yield Batch(
-                    source=batch.source[:1], target=0 * batch.target[:1], pair=batch.pair[:1]
-                )
+            there = first < len(batch.pair)
+            rows = slice(first, None, self.count * parts) if there else slice(1)
+            target = batch.target[rows] if there else 0 * batch.target[rows]
+            yield Batch(source=batch.source[rows], target=target, pair=batch.pair[rows])
 
     def objective(self, network: Transformer, loss: Callable[..., Tensor]) -> Callable[..., Tensor]:
         """The network's loss; of several processes, after `backward` all hold the mean gradient."""

@@ -26,6 +26,7 @@ from mnmt_repro.scoring import cross_entropy
 from mnmt_repro.training.checkpoint import (
     Checkpoint,
     Progress,
+    damaged,
     load_checkpoint,
     save_checkpoint,
     weights_file,
@@ -185,8 +186,7 @@ def train(
         raise InputError("training compile goes with neither shard nor recompute; leave one out")
     if config.compile and not can_compile(device):
         raise InputError(
-            "training compile needs a C++ compiler: install one, or begin another run without "
-            "(--exact and another --out), as it would not end with the same weights"
+            "training compile needs a C++ compiler: install one, or begin another run with --exact"
         )
     group = processes(shard=shard)
     if config.stop_after is not None and group.count > 1:
@@ -457,8 +457,7 @@ def _own_checkpoint(path: Path, network: Transformer, identity: str) -> Checkpoi
     checkpoint = load_checkpoint(path)
     if checkpoint.identity != identity or checkpoint.config != network.config:
         raise InputError(
-            f"{path} belongs to another run (its model, data or settings differ); "
-            "choose another folder, or remove this one to start again"
+            f"{path} belongs to another run (model, data or settings); choose another folder"
         )
     network.load_state_dict(checkpoint.weights)
     return checkpoint
@@ -469,10 +468,7 @@ def _resume(path: Path, checkpoint: Checkpoint, optimiser: torch.optim.Optimizer
     groups = optimiser.state_dict()["param_groups"]
     missing = {i for group in groups for i in group["params"]} - checkpoint.optimiser.keys()
     if missing:
-        raise InputError(
-            f"{path}: lacks the optimiser's state of parameter {min(missing)}; put a whole copy in "
-            "its place, or remove it and begin again"
-        )
+        raise damaged(path, f"lacks the optimiser's state of parameter {min(missing)}")
     parameters = [p for group in optimiser.param_groups for p in group["params"]]
     state = {
         i: {k: placed(v, parameters[i]) if i >= 0 else v for k, v in saved.items()}

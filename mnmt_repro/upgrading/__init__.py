@@ -3,7 +3,7 @@
 Where is which part of the paper on upgrading (Paper B)?
 
 =================================  ==============================================================
-Section 2, Figure 1                `recipe`: one call does all; `assemble`: tensor by tensor
+Section 2, Figure 1                `recipe`: one call does all
 Section 3, footnote 7              `config`: every choice, and the `published` settings
 Section 2, embeddings; Table 4     `vocabulary`: which piece was which, rows for the others
 Figure 1 left; Table 4             `width`: random, interpolation, concatenation; footnotes 10, 11
@@ -14,7 +14,7 @@ Table 3, "random init all"         `config.UpgradeConfig(keep="nothing")`
 Table 4, "all emb random"          `config.UpgradeConfig(keep="body")`
 Section 5.2, Figures 3 and 6 left  `analyses`: the old model with the new one's embeddings
 Appendix C, Figure 5               `analyses`: how far layers and halves of matrices have moved
-Appendix D, Table 11 right         `learning_rate`: Fisher information, thresholds; `start`
+Appendix D, Table 11 right         `learning_rate`: Fisher information, thresholds
 Appendix D, Figure 6 right         `analyses`: the distribution of Fisher information
 =================================  ==============================================================
 

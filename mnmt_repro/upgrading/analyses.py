@@ -7,22 +7,24 @@ Tables are lists of rows, ready for `pandas.DataFrame`.
 from __future__ import annotations
 
 import copy
+import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.errors import InputError
 from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.scoring import cross_entropy
-from mnmt_repro.upgrading.learning_rate import NEW, Groups, check_rising
+from mnmt_repro.upgrading.learning_rate import NEW, Groups
 from mnmt_repro.upgrading.vocabulary import PieceMap
 from mnmt_repro.upgrading.width import UNIT_AXIS
 
 Row = dict[str, str | int | float]
-_MATRIX = re.compile(r"(encoder|decoder)\.(\d+)\.feed_forward\.(\w+)\.weight")
+_MATRIX = re.compile(r"(\w+\.\d+)\.feed_forward\.(\w+\.weight)")
 
 
 def substitute_embeddings(
@@ -38,28 +40,9 @@ def substitute_embeddings(
     ----------
     pieces
         As of the upgrade; None where the vocabulary stayed.
-
-    Raises
-    ------
-    InputError
-        When the tables' shapes do not fit.
     """
-    if pieces is None:
-        count = old.config.vocab_size
-        source = torch.arange(count)
-        sizes = (count, count)
-    else:
-        source = torch.from_numpy(pieces.source)
-        sizes = (len(pieces.old), len(pieces.new))
-    if (old.config.vocab_size, new.config.vocab_size) != sizes:
-        raise InputError(
-            f"the models have {old.config.vocab_size} and {new.config.vocab_size} pieces, "
-            f"their vocabularies {sizes[0]} and {sizes[1]}"
-        )
-    if old.config.d_model != new.config.d_model:
-        raise InputError(
-            f"embeddings of width {new.config.d_model} do not fit a model of {old.config.d_model}"
-        )
+    count = old.config.vocab_size
+    source = torch.arange(count) if pieces is None else torch.from_numpy(pieces.source)
     new_rows = torch.nonzero(source >= 0).flatten()
     old_rows = source[new_rows]
     result = copy.deepcopy(old)
@@ -82,8 +65,10 @@ def loss_rise(
     }
 
 
-def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) -> list[Row]:
-    """Figure 5: how far the halves of each doubled feed-forward matrix are from where they began.
+def half_distances(
+    original: Mapping[str, Tensor], after: Mapping[str, Tensor]
+) -> dict[tuple[str, str], float]:
+    """Figure 5: how far the halves of doubled feed-forward layers are from where they began.
 
     Parameters
     ----------
@@ -94,44 +79,20 @@ def half_distances(original: Mapping[str, Tensor], after: Mapping[str, Tensor]) 
 
     Returns
     -------
-    One row for each (stack, layer, matrix): `old_half` ||M1 - M||, `new_half` ||M2 - M||,
-    `between` ||M1 - M2|| and `norm` ||M||.
-
-    Raises
-    ------
-    InputError
-        When layers or shapes differ, or a matrix cannot be halved.
+    By layer, such as ``encoder.0``, and block, over all matrices of the layer: ``old`` ||M1 - M||,
+    ``new`` ||M2 - M|| and ``between`` ||M1 - M2||.
     """
-    rows: list[Row] = []
+    squares: dict[tuple[str, str], float] = defaultdict(float)
     for name, wide in after.items():
-        if not (place := _MATRIX.fullmatch(name)):
-            continue
-        stack, layer, matrix = place.groups()
-        if name not in original:
-            raise InputError(f"the original has no {name}: both need the same layers")
-        axis = UNIT_AXIS[f"{matrix}.weight"]
-        units = wide.shape[axis]
-        if original[name].shape != wide.shape or units % 2:
-            raise InputError(
-                f"{name} is {tuple(wide.shape)}, the original {tuple(original[name].shape)}: "
-                "halves are there only where the width was doubled"
-            )
-        first, _ = original[name].double().split(units // 2, axis)
-        one, two = wide.double().split(units // 2, axis)
-        rows.append(
-            {
-                "stack": stack,
-                "layer": int(layer),
-                "matrix": matrix,
-                "old_half": float((one - first).norm()),
-                "new_half": float((two - first).norm()),
-                "between": float((one - two).norm()),
-                "norm": float(first.norm()),
-            }
-        )
-    if not rows:
-        raise InputError("there is no feed-forward matrix to compare")
-    return rows
+        if place := _MATRIX.fullmatch(name):
+            layer, part = place.groups()
+            axis = UNIT_AXIS[part]
+            start = original[name].double().chunk(2, axis)[0]
+            one, two = wide.double().chunk(2, axis)
+            gaps = {"old": one - start, "new": two - start, "between": one - two}
+            for block, gap in gaps.items():
+                squares[layer, block] += float(gap.square().sum())
+    return {key: math.sqrt(total) for key, total in squares.items()}
 
 
 def fisher_histogram(
@@ -150,25 +111,14 @@ def fisher_histogram(
     Returns
     -------
     One row for each bin: `low`, `high`, `count` and `share` of all old entries.
-
-    Raises
-    ------
-    InputError
-        When edges do not rise from above 0, or a parameter has no group.
     """
-    check_rising(edges, "the edges")
-    bounds = torch.tensor(edges, dtype=torch.float64)
-    counts = torch.zeros(len(edges) + 1, dtype=torch.int64)
+    bounds = [-math.inf, *edges, math.inf]
+    counts = np.zeros(len(edges) + 1, dtype=int)
     for name, values in fisher.items():
-        if name not in groups:
-            raise InputError(f"there is no group of {name}")
         old = (groups[name].to(values.device) != NEW).expand(values.shape)
-        bins = torch.bucketize(values[old].double().cpu(), bounds, right=True)
-        counts += torch.bincount(bins, minlength=len(counts))
+        counts += np.histogram(values[old].double().cpu(), bounds)[0]
     total = max(1, int(counts.sum()))
     return [
         {"low": low, "high": high, "count": count, "share": count / total}
-        for low, high, count in zip(
-            [0.0, *edges], [*edges, float("inf")], counts.tolist(), strict=True
-        )
+        for low, high, count in zip([0.0, *edges], bounds[1:], counts.tolist(), strict=True)
     ]

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.errors import InputError
-from mnmt_repro.typed_config import (
-    Amount,
-    Count,
-    Natural,
-    Range,
-    Seed,
-    build,
-    check,
-    convert,
-    setting,
-)
+from mnmt_repro.typed_config import Amount, Count, Natural, Range, Seed, check, setting
 
 NewRows = Literal["unk", "random", "mean", "centroid"]
 WidthInit = Literal["concatenation", "interpolation", "random"]
@@ -50,8 +39,7 @@ class WidthConfig:
     normalisation: AnyNormalisation = setting(
         "how widened matrices are scaled back. frobenius: to their old norm, as published. "
         "function, function-shared: so that the layer computes what it did, apart from the noise. "
-        "auto: frobenius; but function for concatenation in a gated layer and where --wider is no "
-        "whole number, because the norm does not keep the function there",
+        "auto: function where only it keeps that (gated layers, part multiples), else frobenius",
         "auto",
     )
 
@@ -149,18 +137,16 @@ class UpgradeConfig:
     deeper: DepthConfig = field(default_factory=DepthConfig)
     embeddings: NewRows = setting(
         "embeddings of new pieces: the mean of the old pieces that the new piece splits into, a "
-        "copy of the embedding of <unk>, random, or the centroid of all old pieces. With --preset "
-        "or without --vocab the default is unk, as published; with byte fallback, <unk> is hardly "
-        "trained (default: mean)",
+        "copy of <unk>, random, or the centroid of all old pieces. With --preset or without "
+        "--vocab the default is unk, as published (default: mean)",
         "unk",
         flags=("--init",),
     )
     # body: "all emb random" of Table 4; nothing: "random init all" of Table 3, where what would be
     # old has gamma_old all the same, as what it is compared with.
     keep: Literal["all", "body", "nothing"] = setting(
-        "which old weights are kept: all of them; all but the embedding tables, which then count "
-        "as new; or none, as in Paper B's Table 3, where the factor OLD of --gamma still applies "
-        "to the layers that would be old",
+        "which old weights are kept: all; all but the embedding tables, which then count as new; "
+        "or none, as in Table 3, where old layers still have the factor OLD of --gamma",
         "all",
     )
     gamma_old: Gamma = 1.0  # of old parameters and blocks
@@ -214,20 +200,11 @@ def published(kind: Kind, steps: int) -> UpgradeConfig:
     return UpgradeConfig(gamma_old=0.5)
 
 
-def steps_to_rise(upgrade: Mapping[str, Any]) -> int:
+def steps_to_rise(config: UpgradeConfig) -> int:
     """Steps after which no learning-rate factor rises any more.
 
-    Parameters
-    ----------
-    upgrade
-        What `run.json` says of an upgrade: its `config`, and its `fisher` thresholds if it has any.
-
-    >>> ramp = {"start": 0.5, "end": 1.0, "steps": 7}
-    >>> steps_to_rise({"config": {}, "fisher": {"thresholds": [[1e-9, 0.5], [1e-6, ramp]]}})
+    >>> steps_to_rise(UpgradeConfig(gamma_old=Ramp(start=0.5, end=1.0, steps=7)))
     7
     """
-    config = build(UpgradeConfig, upgrade["config"])
-    above = [gamma for _, gamma in upgrade.get("fisher", {}).get("thresholds", ())]
-    slowed = convert(above, tuple[Gamma, ...], ("fisher", "thresholds"))
-    gammas = (config.gamma_old, config.gamma_new, *slowed)
+    gammas = config.gamma_old, config.gamma_new
     return max((gamma.steps for gamma in gammas if isinstance(gamma, Ramp)), default=0)

@@ -12,7 +12,6 @@ that is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -163,12 +162,6 @@ def diagonal_fisher(
     return {name: value / tokens for name, value in fisher.items()}
 
 
-def check_rising(values: Sequence[float], what: str) -> None:
-    """Raise `InputError` unless there are values that rise from above 0."""
-    if not values or not all(a < b for a, b in pairwise([0.0, *values])):
-        raise InputError(f"{what} must rise from above 0, got {list(values)}")
-
-
 def fisher_groups(
     fisher: Mapping[str, Tensor], groups: Groups, thresholds: Sequence[float]
 ) -> dict[str, Tensor]:
@@ -184,17 +177,9 @@ def fisher_groups(
     >>> fisher_groups({"w": torch.tensor([1e-7, 1e-5, 1e-5])},
     ...               {"w": torch.tensor([OLD, OLD, NEW], dtype=torch.uint8)}, (1e-6,))["w"]
     tensor([1, 2, 0], dtype=torch.uint8)
-
-    Raises
-    ------
-    InputError
-        When thresholds do not rise from above 0, or a parameter has no Fisher information.
     """
-    check_rising(thresholds, "Fisher thresholds")
     result = {}
     for name, group in groups.items():
-        if name not in fisher:
-            raise InputError(f"there is no Fisher information of {name}")
         above = sum((fisher[name] > threshold).to(torch.uint8) for threshold in thresholds)
         old = (group != NEW).to(torch.uint8).cpu()
         result[name] = old * (1 + torch.as_tensor(above).cpu())

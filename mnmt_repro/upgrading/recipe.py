@@ -6,8 +6,10 @@ is built.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from mnmt_repro.architecture import ModelConfig, machine_memory, parameter_counts
@@ -15,12 +17,13 @@ from mnmt_repro.corpora.vocabulary import SPECIAL
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import TABLES, Transformer
 from mnmt_repro.training.checkpoint import Checkpoint, check_shapes
-from mnmt_repro.upgrading.assemble import Origin, assemble, carry_state, group_of
 from mnmt_repro.upgrading.config import UpgradeConfig
-from mnmt_repro.upgrading.learning_rate import OLD
+from mnmt_repro.upgrading.depth import fill_new_layer
+from mnmt_repro.upgrading.learning_rate import NEW, OLD
+from mnmt_repro.upgrading.places import place_layers
 from mnmt_repro.upgrading.start import Start, is_adafactor
-from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap
-from mnmt_repro.upgrading.width import check_width, settle_normalisation
+from mnmt_repro.upgrading.vocabulary import ROLES, Overlap, Piece, PieceMap, map_rows
+from mnmt_repro.upgrading.width import UNIT_AXIS, check_width, settle_normalisation, widen
 
 OVERHEAD = 1.2
 """Peak memory of an upgrade in sizes of the new model; see `benchmarks/upgrade_memory.py`."""
@@ -92,8 +95,8 @@ def upgrade(
     """
     old = checkpoint.config
     before = list(check_shapes(old, checkpoint.weights, "the checkpoint"))
-    _check(checkpoint, config, pieces)
-    new = _shape(old, config, pieces)
+    new = config.shape(old, old.vocab_size if pieces is None else len(pieces.new))
+    _check(checkpoint, config, pieces, new)
     why = ""
     if new.d_ff != old.d_ff and config.width.init != "random" and config.keep != "nothing":
         gated = old.feed_forward == "gated-gelu"
@@ -101,11 +104,11 @@ def upgrade(
         config = replace(config, width=replace(config.width, normalisation=settled))
     model = Transformer(new, seed=config.seed)
     made = model.state_dict()
-    origins = assemble(checkpoint.weights, made, old, config, pieces)
+    origins = _assemble(checkpoint.weights, made, old, config, pieces)
     if config.keep == "body":  # tables without old values are new
-        origins |= {name: Origin(source=None) for name in TABLES if name in origins}
+        origins |= {name: _Origin(source=None) for name in TABLES if name in origins}
 
-    groups = {name: group_of(origin, made[name].ndim) for name, origin in origins.items()}
+    groups = {name: _group_of(origin, made[name].ndim) for name, origin in origins.items()}
     old_entries = sum(
         int((group == OLD).sum()) * (made[name].numel() // group.numel())
         for name, group in groups.items()
@@ -138,10 +141,6 @@ def upgrade(
     )
 
 
-def _shape(old: ModelConfig, config: UpgradeConfig, pieces: PieceMap | None) -> ModelConfig:
-    return config.shape(old, old.vocab_size if pieces is None else len(pieces.new))
-
-
 def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     """Refuse what would take more than this machine's memory to make and to write.
 
@@ -154,22 +153,18 @@ def _check_memory(old: ModelConfig, new: ModelConfig, *, state: bool) -> None:
     memory = machine_memory()
     if needed > memory:
         raise InputError(
-            f"the upgraded model would have {total:.4g} parameters, and making it take some "
-            f"{needed / 2**30:,.3g} GiB, where this machine has {memory / 2**30:,.3g} GiB of "
-            "memory: make it less wide or deep"
+            f"making a model of {total:.4g} parameters takes some {needed / 2**30:,.3g} GiB, and "
+            f"this machine has {memory / 2**30:,.3g} GiB: make it less wide or deep"
             + (", or leave the optimiser's state behind (--optimiser reset)" if state else "")
         )
 
 
-def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | None) -> None:
+def _check(
+    checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | None, new: ModelConfig
+) -> None:
     """Refuse whatever cannot be done, before anything is."""
     old = checkpoint.config
     if pieces is not None:
-        if len(pieces.source) != len(pieces.new) or max(pieces.source) >= len(pieces.old):
-            raise InputError(
-                f"pieces: source has {len(pieces.source)} ids up to {max(pieces.source)}, for "
-                f"{len(pieces.new)} new pieces of {len(pieces.old)} old ones"
-            )
         if config.embeddings == "mean" and not pieces.splits and (pieces.source < 0).any():
             raise InputError(
                 "embeddings = 'mean': what new pieces split into is not known here (`splits`); "
@@ -177,16 +172,15 @@ def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | Non
             )
         if len(pieces.old) != old.vocab_size:
             raise InputError(
-                f"the old vocabulary has {len(pieces.old)} pieces, the checkpoint's table "
-                f"{old.vocab_size} rows; give the vocabulary that the checkpoint was trained with"
+                f"the old vocabulary has {len(pieces.old)} pieces, and the table of the checkpoint "
+                f"{old.vocab_size} rows; give the vocabulary that it was trained with"
             )
         first = tuple(Piece(kind="special", text=role) for role in ROLES)
         count = len(first) if first[-1] in pieces.new else len(first) - 1
         if pieces.new[:count] != first[:count]:
             raise InputError(
                 f"the new vocabulary must begin with {', '.join(SPECIAL)}, in this order; "
-                "train one with `mnmt-repro data vocabulary`, or put one of your own in that order "
-                "with `mnmt-repro data adopt`"
+                "`mnmt-repro data adopt` puts one of your own in that order"
             )
     wide = old.d_ff * config.wider
     if abs(wide - round(wide)) > 1e-6:
@@ -196,8 +190,8 @@ def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | Non
         )
     wants_state = config.optimiser == "carried" and config.keep != "nothing"
     adamw = bool(checkpoint.optimiser) and not is_adafactor(checkpoint.optimiser)
-    _check_memory(old, _shape(old, config, pieces), state=wants_state and adamw)
-    check_width(old.d_ff, round(wide), config.width, gated=old.feed_forward == "gated-gelu")
+    _check_memory(old, new, state=wants_state and adamw)
+    check_width(old.d_ff, new.d_ff, config.width, gated=old.feed_forward == "gated-gelu")
     if wants_state and not checkpoint.optimiser:
         raise InputError(
             "the checkpoint holds no optimiser state to carry (best.safetensors never does): "
@@ -205,12 +199,137 @@ def _check(checkpoint: Checkpoint, config: UpgradeConfig, pieces: PieceMap | Non
         )
     if config.schedule == "continued" and checkpoint.progress.behind is None:
         raise InputError(
-            "the old model was trained at a constant rate, so that there is no schedule to go on "
-            "with: reset it, or keep the rate constant (--schedule reset, --schedule constant)"
+            "the old model's rate was constant: take --schedule reset or --schedule constant"
         )
     if wants_state and config.schedule != "continued" and is_adafactor(checkpoint.optimiser):
         raise InputError(
-            f"schedule {config.schedule!r}: Adafactor counts the updates of each parameter, and "
-            "takes no relative step above 1 / sqrt(count), so that its state holds the rate down; "
-            "reset that, too (--optimiser reset)"
+            f"schedule {config.schedule!r}: Adafactor takes no relative step above 1 / "
+            "sqrt(updates), so its state holds the rate down; reset it, too (--optimiser reset)"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Origin:
+    """Where a parameter of the new model comes from.
+
+    Attributes
+    ----------
+    source
+        The old parameter; None when all of it is new.
+    axis, units
+        Where some of it is new: along `axis`, the old index of each entry, -1 for a new one.
+    """
+
+    source: str | None
+    axis: int = 0
+    units: Tensor | None = None
+
+
+def _assemble(
+    weights: Mapping[str, Tensor],
+    made: Mapping[str, Tensor],
+    old: ModelConfig,
+    config: UpgradeConfig,
+    pieces: PieceMap | None,
+) -> dict[str, _Origin]:
+    """Put the old model's weights into a new model of the upgraded shape.
+
+    Tensors are read and written one layer at a time, so that only the new model is in memory.
+
+    Parameters
+    ----------
+    weights
+        The old model's; they may be mapped from files.
+    made
+        The new model's, as drawn. They are written in place, except those that `config.keep` leaves
+        as drawn.
+    old
+        Shape of the old model.
+
+    Returns
+    -------
+    Name -> where the tensor comes from.
+    """
+    # Of this seed torch takes the low 32 bits on a CPU, so that noise repeats the first of the new
+    # model's own draws: those of its tables, of which nothing but random rows is ever used. Another
+    # seed would be better, and would make all stored upgrades other runs.
+    generator = torch.Generator().manual_seed(config.seed + 2**32)
+    kept = {"all": made, "body": made.keys() - set(TABLES), "nothing": ()}[config.keep]
+    origins: dict[str, _Origin] = {}
+    for stack, count, added, at in (
+        ("encoder", old.encoder_layers, config.deeper.encoder, config.deeper.encoder_at),
+        ("decoder", old.decoder_layers, config.deeper.decoder, config.deeper.decoder_at),
+    ):
+        plan = place_layers(count, added, at)
+        layers = [_below(made, f"{stack}.{place}.") for place in range(len(plan))]
+        for place, index in enumerate(plan):
+            if index is None:
+                continue
+            layer = _below(weights, f"{stack}.{index}.")
+            wide, units = widen(
+                _below(layer, "feed_forward."), _below(layers[place], "feed_forward."),
+                config.width, generator,
+            )  # fmt: skip
+            layer |= {f"feed_forward.{name}": tensor for name, tensor in wide.items()}
+            for name, tensor in layer.items():
+                full = f"{stack}.{place}.{name}"
+                if full in kept:
+                    made[full].copy_(tensor)
+                axis = UNIT_AXIS.get(name.removeprefix("feed_forward."))
+                partly = name.startswith("feed_forward.") and axis is not None
+                origins[full] = _Origin(
+                    source=f"{stack}.{index}.{name}",
+                    axis=axis or 0,
+                    units=units if partly and bool((units < 0).any()) else None,
+                )
+        for place, index in enumerate(plan):
+            if index is not None:
+                continue
+            if config.keep != "nothing":
+                fill_new_layer(layers, plan, place, config.deeper.init)
+            origins |= {f"{stack}.{place}.{name}": _Origin(source=None) for name in layers[place]}
+    for name in made:
+        if name in origins:
+            continue
+        if name in TABLES and pieces is not None:
+            if name in kept:
+                map_rows(weights[name], made[name], pieces, config.embeddings)
+            origins[name] = _Origin(source=name, units=torch.from_numpy(pieces.source))
+        else:
+            if name in kept:
+                made[name].copy_(weights[name])
+            origins[name] = _Origin(source=name)
+    return origins
+
+
+def _below(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): weights[k] for k in weights if k.startswith(prefix)}
+
+
+def _group_of(origin: _Origin, ndim: int) -> Tensor:
+    """Group of each entry, in a shape that broadcasts to the parameter's."""
+    if origin.source is None:
+        return torch.full((1,) * ndim, NEW, dtype=torch.uint8)
+    if origin.units is None:
+        return torch.full((1,) * ndim, OLD, dtype=torch.uint8)
+    shape = [-1 if i == origin.axis else 1 for i in range(ndim)]
+    return torch.where(origin.units >= 0, OLD, NEW).to(torch.uint8).view(shape)
+
+
+def carry_state(key: str, state: Tensor, origin: _Origin) -> Tensor:
+    """A state tensor of an old parameter, in the shape of the new one.
+
+    Entries of new blocks start with no first moment, and with the mean second moment of the old
+    ones: optimisers count steps a parameter, not an entry, and a zero beside a high count would
+    make the first updates of a new block far too large. A state that does not reach along the
+    changed axis (the step count, the other factor of Adafactor) is copied. Moments are not
+    rescaled with the weights of a widened layer.
+    """
+    units, axis = origin.units, origin.axis
+    factored = {"row_var": 1, "col_var": 0}.get(key)  # axis over which Adafactor has summed
+    if units is None or state.ndim == 0 or axis == factored:
+        return state.clone()
+    old = state.index_select(axis, units.clamp_min(0))
+    shape = [-1 if i == axis else 1 for i in range(state.ndim)]
+    start = state.mean(axis, keepdim=True) * (key != "exp_avg")
+    return torch.where((units < 0).view(shape), start, old)

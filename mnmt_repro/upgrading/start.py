@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -18,12 +17,12 @@ from mnmt_repro.training.checkpoint import (
     Progress,
     adafactor_state,
     load_checkpoint,
-    write_tensors,
+    save_checkpoint,
 )
 from mnmt_repro.training.distributed import placed
 from mnmt_repro.typed_config import build, convert
-from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig, check_gamma
-from mnmt_repro.upgrading.learning_rate import diagonal_fisher, fisher_groups, scale_updates
+from mnmt_repro.upgrading.config import Gamma, Ramp, UpgradeConfig
+from mnmt_repro.upgrading.learning_rate import scale_updates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +75,7 @@ class Start:
         if self.optimiser and is_adafactor(self.optimiser) != adafactor:
             raise InputError(
                 f"the old model's optimiser state is {'AdamW' if adafactor else 'Adafactor'}'s, "
-                f"not {type(optimiser).__name__}'s: train with the same optimiser, or reset its "
-                "state"
+                f"not {type(optimiser).__name__}'s: train with that one, or --optimiser reset"
             )
         # Loading does not copy, and training would write into what is kept here.
         parameters = list(model.parameters())
@@ -99,39 +97,6 @@ def is_adafactor(state: Mapping[int, Mapping[str, Tensor]]) -> bool:
     return any("row_var" in each or "variance" in each for each in state.values())
 
 
-AnyStart = TypeVar("AnyStart", bound=Start)
-
-
-def slow_by_fisher(
-    start: AnyStart,
-    sentences: Iterable[tuple[Tensor, Tensor]],
-    thresholds: Sequence[tuple[float, Gamma]],
-) -> AnyStart:
-    """Choose the learning rate of old parameters by Fisher information (Appendix D, Table 11).
-
-    Parameters
-    ----------
-    sentences
-        As of `diagonal_fisher`; of the old pairs, encoded for the new model.
-    thresholds
-        Rising Fisher information, and the factor of the old entries above it, which have more than
-        this threshold and not more than the next; those below the first keep gamma_old.
-
-    Raises
-    ------
-    InputError
-        When there are none, or they do not rise from above 0, a factor is negative, or there is
-        no sentence.
-    """
-    values = [value for value, _ in thresholds]
-    gammas = [gamma for _, gamma in thresholds]
-    for gamma in gammas:
-        check_gamma(gamma)
-    groups = fisher_groups(diagonal_fisher(start.model, sentences), start.groups, values)
-    both = (start.config.gamma_new, start.config.gamma_old)
-    return replace(start, groups=groups, gammas=(*both, *gammas))
-
-
 def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
     """Write a start, whole or not at all; `load_checkpoint` reads its model too.
 
@@ -140,23 +105,16 @@ def save_upgraded(path: Path, upgraded: Start, *, identity: str = "") -> None:
     identity
         What the start is, as of a checkpoint.
     """
-    tensors = {f"model.{name}": t for name, t in upgraded.model.state_dict().items()}
-    tensors |= {f"group.{name}": t for name, t in upgraded.groups.items()}
+    tensors = {f"group.{name}": t for name, t in upgraded.groups.items()}
     for index, state in upgraded.optimiser.items():
         tensors |= {f"optimiser.{index}.{key}": t for key, t in state.items()}
-    metadata = {
-        "model": json.dumps(asdict(upgraded.model.config)),
-        "progress": json.dumps(asdict(Progress())),
-        "identity": identity,
-        "upgrade": json.dumps(
-            {
-                "config": asdict(upgraded.config),
-                "steps": upgraded.steps,
-                "factors": [asdict(g) if isinstance(g, Ramp) else g for g in upgraded.gammas],
-            }
-        ),
+    about = {
+        "config": asdict(upgraded.config),
+        "steps": upgraded.steps,
+        "factors": [asdict(g) if isinstance(g, Ramp) else g for g in upgraded.gammas],
     }
-    write_tensors(path, tensors, metadata)
+    more = {"upgrade": json.dumps(about)}
+    save_checkpoint(path, upgraded.model, Progress(), identity=identity, tensors=tensors, more=more)
 
 
 def load_upgraded(source: Path | str | Checkpoint) -> Start:

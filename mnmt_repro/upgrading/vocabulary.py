@@ -89,12 +89,6 @@ class PieceMap:
     source: np.ndarray
     splits: dict[int, tuple[int, ...]]
 
-    @classmethod
-    def same(cls, vocabulary: Vocabulary) -> PieceMap:
-        """A vocabulary that stays as it is."""
-        pieces = meanings(vocabulary)
-        return cls(old=pieces, new=pieces, source=np.arange(len(pieces)), splits={})
-
     def at_rows(self, rows: np.ndarray) -> PieceMap:
         """The same map for old tables whose row for the old id i is `rows[i]`."""
         old = [self.old[i] for i in np.argsort(rows)]
@@ -118,13 +112,8 @@ class PieceMap:
         )
 
 
-ADOPT = "`mnmt-repro data adopt` adds what is missing"
-
-
-def meanings(
-    vocabulary: Vocabulary, name: str = "the vocabulary", remedy: str = ADOPT
-) -> tuple[Piece, ...]:
-    """Meaning of each id; errors call it by `name`, and say what helps where pieces are missing.
+def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piece, ...]:
+    """Meaning of each id; errors call it by `name`.
 
     Raises
     ------
@@ -140,7 +129,9 @@ def meanings(
         del ids["bos"]
     lacking = [SPECIAL[i] for i, role in enumerate(ROLES) if ids.get(role, 0) < 0]
     if lacking:
-        raise InputError(f"{name} has no {', '.join(lacking)}; {remedy}")
+        raise InputError(
+            f"{name} has no {', '.join(lacking)}; `mnmt-repro data adopt` adds what is missing"
+        )
     special = {index: role for role, index in ids.items()}
 
     def meaning(index: int) -> Piece:
@@ -170,16 +161,7 @@ def match_meanings(
     ----------
     splits
         As of `PieceMap`.
-
-    Raises
-    ------
-    InputError
-        When either lacks one of the special pieces; none need have `bos`.
     """
-    for name, pieces in (("old", old), ("new", new)):
-        for i, role in enumerate(ROLES[:-1]):
-            if Piece(kind="special", text=role) not in pieces:
-                raise InputError(f"the {name} vocabulary has no {SPECIAL[i]}")
     index = {piece: i for i, piece in enumerate(old)}
     source = np.array([index.get(piece, -1) for piece in new], dtype=np.int64)
     return PieceMap(old=tuple(old), new=tuple(new), source=source, splits=splits or {})
@@ -195,12 +177,7 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
     InputError
         When either lacks padding, end, unknown or start.
     """
-    before = meanings(
-        old,
-        "the old vocabulary",
-        "it is of another program, so give `pieces`: a `vocabulary.Piece` for each row of its "
-        "tables",
-    )
+    before = meanings(old, "the old vocabulary")
     after = meanings(new, "the new vocabulary")
     matched = match_meanings(before, after)
     start = Piece(kind="special", text=ROLES[BOS])
@@ -299,9 +276,8 @@ def map_rows(table: Tensor, made: Tensor, pieces: PieceMap, new: NewRows) -> Non
     """
     source = torch.from_numpy(pieces.source)
     kept = torch.nonzero(source >= 0).flatten()
-    for rows in kept.split(
-        max(1, _AT_ONCE // table.shape[1])
-    ):  # a copy of the whole table would be large
+    at_once = max(1, _AT_ONCE // table.shape[1])  # a copy of the whole table would be large
+    for rows in kept.split(at_once):
         made[rows] = table[source[rows]]
     if new == "random":
         return
