@@ -129,6 +129,9 @@ def test_a_cohort_is_predicted_from_cohorts_of_two() -> None:
     found = three_pairs.from_two(frame, "webtech-en-defrzh", ["webtech-en-dezh"])
     assert set(found.errors["pair"]) == {"eng-deu", "eng-zho"}
     assert found.miss.value == pytest.approx(1 - 1 / 1.04, abs=3e-4)
+    assert found.plain_miss.value == pytest.approx(1 - 1 / 1.04, abs=0.02)  # lines, not a law
+    band, loss = found.in_own_intervals()
+    assert band == loss == 0  # of two-pair runs without noise
     alike = three_pairs.from_two(frame, "webtech-en-defrzh", ["webtech-en-dezh"], alike=True)
     assert set(alike.errors["pair"]) == set(PAIRS)
     with pytest.raises(InputError, match="no stored run can be predicted from webtech-en-dezh"):

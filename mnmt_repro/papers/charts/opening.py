@@ -140,14 +140,15 @@ def three_lines(
         "We": ours[0].upper() + ours[1:],
         f'<a href="{VERDICTS_PAGE}#{LIMITS}">How sure</a>': how_sure(stored, claim)
         + f" {badge(stored, claim).to_html()} "
-        + escape(caution.get(claim, ""), quote=False),
+        + typeset(escape(caution.get(claim, ""), quote=False)),
     }
     text = "\n".join(f"- **{label}.** {line}" for label, line in lines.items())
     rows = []
     for name in others:
         of = headline(stored, name)
         effect = f"{_ours(of)}.{_earlier(stored, of)}"
-        rows.append((badge(stored, name), typeset(_claimed(name)), effect, caution.get(name, "")))
+        says_more = typeset(caution.get(name, ""))
+        rows.append((badge(stored, name), typeset(_claimed(name)), effect, says_more))
     also = f"\n\n{render('also', rows=rows)}" * bool(rows)
     if drawn not in (None, "conlang-steady"):  # which pages draw by default
         also += "\n\nThe sentence above and the verdicts are of our runs, not of those drawn here."

@@ -11,6 +11,7 @@ import altair
 from IPython.display import Markdown, display
 from myst_nb import glue
 
+from mnmt_repro.papers.charts.badge import typeset
 from mnmt_repro.papers.charts.display import show, show_table
 from mnmt_repro.papers.charts.forest import forest
 from mnmt_repro.papers.charts.lines import lines
@@ -24,7 +25,7 @@ from mnmt_repro.repository import ROOT
 __all__ = [
     "ROOT", "Markdown", "Provenance", "absent", "also_says", "claims_by_id", "cohort_name",
     "display", "effect_of", "forest", "glue", "headline", "lines", "pair_name", "read_stored",
-    "says", "sentence", "show", "show_in", "show_table", "three_lines",
+    "says", "sentence", "show", "show_in", "show_table", "three_lines", "typeset",
 ]  # fmt: skip
 
 
