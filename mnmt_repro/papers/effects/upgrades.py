@@ -350,19 +350,19 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
         higher: ``new, new low, new high`` and so on, with t intervals over seeds.
     """
     above = _logs_above(rows)
-    pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min()
-    runs = rows.groupby(["variant", "updates_share"])
+    pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min().to_dict()
+    runs = list(rows.groupby(["variant", "updates_share"]))
     for new, old in published.UPGRADES.items():
-        compared = [key for key in runs.groups if key[0] == new or key == (old, 1.0)]
-        for model, share in sorted(compared):  # the model from scratch comes first
-            own = runs.get_group((model, share))
+        for (model, share), own in runs:  # the model from scratch comes first
+            if model != new and (model, share) != (old, 1.0):
+                continue
             tokens = own["target_tokens"].mean()
             how = "all languages again, from scratch" if model == old else "upgrade"
             row = {"model": model, "way": f"{MODEL_CHANGES[new]}: {how}", "updates": share}
             row |= {"tokens": tokens, "hours": pace[model] * tokens / 3600}
             row["seeds"] = own["seed"].nunique()
             for name, group, base in (("new", "added", old), ("old", "original", "M20")):
-                logs = t_mean(above(group, (model, share), (base, 1.0)).to_numpy())
+                logs = t_mean(np.asarray(above(group, (model, share), (base, 1.0)), dtype=float))
                 for end, log in zip(
                     ("", " low", " high"), (logs.value, logs.low, logs.high), strict=True
                 ):
