@@ -110,10 +110,6 @@ defaults: Callable[[type], dict[str, Any]] = cache(_defaults)
 """The fields of a dataclass in their order, each with its default (`MISSING` without one)."""
 
 
-_CHECKED: set[Any] = set()
-"""What was checked before: the thousands of runs of a grid share a few configurations."""
-
-
 def check(config: Any, what: str) -> None:
     """Refuse a dataclass with a field that its type does not allow; `what` names the dataclass.
 
@@ -122,13 +118,6 @@ def check(config: Any, what: str) -> None:
     Traceback (most recent call last):
     mnmt_repro.errors.InputError: ramp end must be a number, got nan
     """
-    values = tuple(vars(config).values())
-    known: Any = (type(config), values, tuple(map(type, values)))
-    try:
-        if known in _CHECKED:
-            return
-    except TypeError:  # a dictionary is among them
-        known = None
     for name, hint in _hints(cast(Any, type(config))).items():
         try:
             value = getattr(config, name)
@@ -137,7 +126,6 @@ def check(config: Any, what: str) -> None:
                 raise FieldError((name,), f"must be {WORDS[type(made)]}, got {shown(value)}")
         except FieldError as error:
             raise InputError(f"{what} {place(error.at)} {error.why}") from error
-    _CHECKED.add(known)
 
 
 class FieldError(InputError):

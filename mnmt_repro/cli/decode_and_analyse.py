@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,11 +9,9 @@ from typing import Any
 
 from mnmt_repro.cli.sweep import SweepOptions
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
-
-SHOWN = 5  # runs named of a longer list
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +67,11 @@ def work_through(
         f"{len(there)} to {verb}, {len(todo) - len(there)} without a checkpoint in {options.runs}"
     )
     if absent:
-        lines = [f"  {spec.run_id}  {spec.label}" for spec in absent[:SHOWN]]
-        if len(absent) > SHOWN:
-            lines.append(f"  and {len(absent) - SHOWN} more")
-        lines.append(
-            f"no checkpoint in {options.runs} of the run(s) above. Name their folder by --runs, or "
-            f"train them again with `mnmt-repro sweep {' '.join(options.names)} --runs "
-            f"{options.runs} --results EMPTY`, and then {verb}"
+        tell(
+            f"no checkpoint in {options.runs} of {len(absent)} run(s), such as {absent[0].run_id} "
+            f"{absent[0].label}; name their folder by --runs, or train them again with `mnmt-repro "
+            f"sweep {' '.join(options.names)} --runs {options.runs} --results EMPTY`"
         )
-        print("\n".join(lines), file=sys.stderr)
     if options.dry_run:
         for spec in there:
             print(f"{spec.run_id}  {spec.label}{todo[spec.run_id]}")

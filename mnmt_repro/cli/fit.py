@@ -296,7 +296,7 @@ def lines(outcome: FittedPair) -> Iterator[str]:
     from mnmt_repro.laws import JointLaw
 
     fit = outcome.fit
-    yield as_options(fit.describe())
+    yield as_options(repr(fit))
     if len(outcome.fraction):
         method = fit.method if isinstance(fit.law, JointLaw) else fit.resampling
         words = f" ({fit.method_in_words(method)})" if method != fit.method else ""

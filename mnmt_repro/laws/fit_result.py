@@ -345,7 +345,7 @@ class LawFit(Generic[L_co]):
         lines = alt.Chart(curves, title=self.label).mark_line().encode(x, y, colour)
         return lines + alt.Chart(points).mark_point(filled=True, opacity=1).encode(x, y, colour)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         """The law in words: its formula, parameters with 95 % intervals, and what is in doubt."""
         table = self.summary().to_string(index=False, float_format="{:.5g}".format)
         first, *notes = self._words()
@@ -367,8 +367,6 @@ class LawFit(Generic[L_co]):
         notes += ["bounds active: " + ", ".join(self.active_bounds)] if self.active_bounds else []
         notes += [f"{self.left_out} zero-shot rows (p = 0) left out"] if self.left_out else []
         return notes
-
-    __repr__ = describe
 
     def _repr_html_(self) -> str:
         return f"<p>{escape('; '.join(self._words()))}</p>" + self.summary().to_html(index=False)
