@@ -610,6 +610,7 @@ def test_losses_that_look_like_perplexities_are_told(capsys) -> None:
     table = law_table("eng-deu")
     assert notes(table, capsys) == ""
     assert "perplexities?" in notes(table.assign(loss=np.exp(table["loss"])), capsys)
+    assert "are they logarithms" in notes(table.assign(n=np.log10(table["n"])), capsys)
 
 
 def test_what_would_be_a_traceback_is_one_line(monkeypatch, capsys) -> None:
@@ -644,6 +645,7 @@ def test_rows_of_one_cell_that_are_no_seeds_are_told(capsys) -> None:
     told = notes(pd.concat([table.assign(split="a"), other.assign(split="b")]), capsys)
     assert f"{2 * len(table)} rows share p, pair, n with others" in told
     assert "but differ in split: keep one value with --where" in told
+    assert "70 rows are exact copies of others" in notes(pd.concat([table] * 3), capsys)
     # A second metric is no setting.
     scores = [table.assign(chrf=k + np.arange(len(table)) / 9) for k in (20, 30)]
     assert "chrf" not in notes(pd.concat(scores), capsys)

@@ -54,6 +54,8 @@ EXAMPLES = (
 )
 
 
+SMALLEST = 50
+"""Model size below which all sizes are taken for logarithms."""
 HIGHEST = 20.0
 """Nats a token that no model loses: even pieces drawn at random, of a million, cost 14."""
 
@@ -73,6 +75,13 @@ def notes_on_rows(frame: pd.DataFrame, options: TableOptions) -> list[str]:
 
         curves = results.load_curves(root=options.file, run_id=set(frame["run_id"]))
         notes += note_on_fall(curves)
+    if frame["n"].max() < SMALLEST:
+        notes.append(
+            f"all sizes are below {SMALLEST}: are they logarithms, or in millions? A law is of the "
+            "numbers of parameters"
+        )
+    if (copies := frame.duplicated()).any() and "p" in frame:
+        notes.append(f"{copies.sum()} rows are exact copies of others, and count as further runs")
     if options.direction == "min" and frame["loss"].max() > HIGHEST:
         notes.append(
             f"there are losses above {HIGHEST:g}: are they perplexities? A law is of nats a token, "
