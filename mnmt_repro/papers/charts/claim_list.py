@@ -50,6 +50,8 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
     kind = row["kind"] * (row["kind"] not in plain(row["setting"]))
     sizes = f"models of {row['sizes']} parameters" * bool(row["sizes"])
     seeds = f"{counted(int(row['seeds']), 'seed')} a cell" * known
+    others = effects[effects["role"].str.startswith("sensitivity")].dropna(subset=["value", "low"])
+    earlier = "" if known or others.empty else _unjudged(others.iloc[0], claim)
     sure, _, why_sure = how_sure(stored, claim.id).removeprefix("**").partition("**: ")
     cited = f"claim {claim.id}, “{claim.title}”: {said(row)}. Effect {ours}, limit {limit}"
     return {
@@ -59,7 +61,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "effect": named(claim.measure, claim.id),
         "limit": limit,
         "ours": ours,
-        "where": "; ".join(filter(None, (plain(row["setting"]), kind, sizes, seeds))),
+        "where": "; ".join(filter(None, (plain(row["setting"]), kind, sizes, seeds, earlier))),
         "sure": (sure, why_sure),
         "little": claim.says_little,
         "cited": f"{_cited_as()}, {cited}; {row['kind']}.",
@@ -74,6 +76,12 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "robust": row["robust"] if row["robust"] != "not known" else "",
         "settings": [_setting(each, claim) for _, each in effects.iterrows()],
     }
+
+
+def _unjudged(row: pd.Series, claim: Claim) -> str:
+    """An effect in another setting, for a claim whose own runs are missing."""
+    number = typeset(measured(claim.measure, row, claim.id))
+    return f"not judged, {plain(row['setting'])}: {number}"
 
 
 @cache
