@@ -21,7 +21,7 @@ import yaml
 
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, listed
-from mnmt_repro.repository import ROOT, cache_root
+from mnmt_repro.repository import ROOT
 
 CARDS_FILE, WORDS_FILE = (Path(__file__).with_name(f"cards.{end}") for end in ("json", "yml"))
 SPLITS = ("train", "valid", "test")
@@ -210,17 +210,15 @@ def require_data_root() -> Path:
     if root is None:
         raise InputError(
             "real corpora absent: set MNMT_REPRO_DATA to the folder that holds webtech/, "
-            "software25/ and outofdomain/ (the embedded conlang corpus needs no data)"
+            "software25/, outofdomain/ and multi30k/ (the embedded conlang corpus needs no data)"
         )
     return root
 
 
 def locate(file: CorpusFile) -> Path | None:
-    """Return where a file of a corpus lies, below `data_root` or `cache_root`, or None."""
-    for root in (data_root(), cache_root()):
-        if root is not None and (root / file.path).is_file():
-            return root / file.path
-    return None
+    """Return where a file of a corpus lies below `data_root`, or None."""
+    root = data_root()
+    return root / file.path if root is not None and (root / file.path).is_file() else None
 
 
 def verified_content(file: CorpusFile, path: Path) -> bytes:
