@@ -17,10 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, SCORERS, STORED_METRICS, check_decoding
-
-_FOLDER = "decoded"
+from mnmt_repro.results.files import Kind, Root, results_root, write_once
+from mnmt_repro.results.schema import DECODING, SCORERS, STORED_METRICS
 
 
 def file_name(run_id: str, scorer: str) -> str:
@@ -49,33 +47,31 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
         scored already with another outcome, or another scorer read translations that were made
         otherwise.
     """
-    content = {"schema": SCHEMA, **content}
-    about = content.get("decoding", {})
-    check_decoding(content, f"decoding of run {about.get('run_id')!r}")
-    folder = results_root(root) / about["corpus"] / _FOLDER
+    content = _DECODING.whole(content, content["decoding"].get("run_id"))
+    about, path = content["decoding"], results_root(root) / _DECODING.name(content)
     for scorer in set(SCORERS) - {about["scorer"]}:
-        other = folder / file_name(about["run_id"], scorer)
-        if other.exists() and (made := _read(other)["decoding"]["settings"]) != about["settings"]:
+        other = path.with_name(file_name(about["run_id"], scorer))
+        if not other.exists():
+            continue
+        if (made := _DECODING.read(other)["decoding"]["settings"]) != about["settings"]:
             raise InputError(
                 f"{other}: made of translations with {in_words(made)}, not with "
                 f"{in_words(about['settings'])}; decode with the same settings"
             )
-    return write_once(folder / file_name(about["run_id"], about["scorer"]), content)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Read and check one file; raises as `files.read_checked`."""
-    return read_checked(path, check_decoding, _name_of)
+    return write_once(path, content)
 
 
 def _name_of(content: Mapping[str, Any]) -> str:
     about = content["decoding"]
-    return f"{about['corpus']}/{_FOLDER}/{file_name(about['run_id'], about['scorer'])}"
+    return f"{about['corpus']}/decoded/{file_name(about['run_id'], about['scorer'])}"
+
+
+_DECODING = Kind(what="decoding of run", folder="decoded/", name=_name_of, file=DECODING)
 
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
-    return [_read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
+    return [*_DECODING.each(root)]
 
 
 def joined(
