@@ -18,7 +18,6 @@ from mnmt_repro.corpora.encoding import (
     SyllableVocabulary,
     Tags,
     encode,
-    encode_cached,
     encode_conlang,
 )
 from mnmt_repro.corpora.extending import extend_vocabulary
@@ -302,7 +301,7 @@ def _encoded(
     longest = spec.training.max_length
     sentences, validation, notes = {}, {}, []
     for pair in spec.mixture.pairs:
-        whole = encode_cached(train[pair], vocabulary, spec.tags)
+        whole = encode(train[pair], vocabulary, spec.tags)
         sentences[pair] = whole.shorter_than(longest)
         if not sentences[pair].size:
             raise InputError(

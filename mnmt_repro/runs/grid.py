@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, cast
 
 import yaml
 
@@ -199,15 +199,14 @@ class Grid:
         """
         path = Path(path)
         try:
-            node = yaml.compose(read_whole(path).decode(), yaml.SafeLoader)
-            content = yaml.SafeLoader("").construct_document(node) if node else None
+            loader = _Loader(read_whole(path).decode())
+            node = loader.get_single_node()
+            content = loader.construct_document(node) if node else None
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-        except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
-            raise InputError(f"{path}: is no YAML file: {' '.join(str(error).split())}") from error
+        except (yaml.YAMLError, ValueError) as error:
+            raise InputError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
         try:
-            if misread := _misread(node, set()):
-                raise FieldError(*misread)
             if isinstance(content, dict):
                 content = _whole(content, path.parent)
             grid = build(cls, content)
@@ -466,28 +465,22 @@ def _keys_named() -> Iterator[None]:
         raise InputError(keys) from error
 
 
-def _misread(
-    node: yaml.Node | None, seen: set[int], at: tuple[str | int, ...] = ()
-) -> tuple[Any, str] | None:
-    """Where YAML reads something else than is written: one of two equal keys, 010 as 8, 1:30 as 90.
+class _Loader(yaml.SafeLoader):
+    """Leaves numbers as text, since YAML takes 010 for 8 and 1:30 for 90; refuses equal keys."""
 
-    `seen` are the nodes that were looked at, as aliases make one node a part of many.
-    """
-    if node is None or id(node) in seen:
-        return None
-    seen.add(id(node))
-    inner: list[tuple[Any, yaml.Node]] = []
-    if isinstance(node, yaml.MappingNode):
-        inner = [(key.value, value) for key, value in node.value]
-        names = [name for name, _ in inner]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            return (*at, twice), "is there twice"
-    elif isinstance(node, yaml.SequenceNode):
-        inner = list(enumerate(node.value))
-    elif node.tag.endswith(":int") and re.match(r"[+-]?0[0-9_]|.*:", node.value):
-        return at, f"YAML takes {node.value} for another number; write it in plain digits"
-    found = (_misread(value, seen, (*at, name)) for name, value in inner)
-    return next(filter(None, found), None)
+    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+        first: [rule for rule in rules if rule[0].endswith((":bool", ":null", ":merge"))]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        values: list[Any] = []
+        for key, _ in node.value:
+            if key.value in values:
+                why = f"line {key.start_mark.line + 1}: {key.value} is there twice"
+                raise yaml.constructor.ConstructorError(None, None, why)
+            values.append(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _line(node: yaml.Node | None, at: tuple[str | int, ...]) -> int:
