@@ -1,6 +1,6 @@
 """What takes long to compute, kept in the user's cache under a hash of all that decides it.
 
->>> with kept_values("doctest", as_json(float)) as recall:               # doctest: +SKIP
+>>> with kept_values("doctest", float) as recall:               # doctest: +SKIP
 ...     value = recall(text_digest("seed 1", code_digest()), lambda: simulate(seed=1))
 """
 
@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import platform
 import sys
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -78,40 +75,18 @@ def code_digest(*, without: Iterable[str] = (), libraries: Iterable[str] = NUMER
     return text_digest(*machine, *versions, files_digest(PACKAGE, files))
 
 
-@dataclass(frozen=True)
-class Form(Generic[T]):
-    """How values are written and read again. No form may run code that a file holds."""
-
-    write: Callable[[T], bytes]
-    read: Callable[[bytes], T]
-
-
-def as_json(kind: Any) -> Form[Any]:
-    """Numbers, texts, and dataclasses and containers of them, as JSON.
-
-    >>> form = as_json(set[tuple[str, int]])
-    >>> form.read(form.write({("a", 1)}))
-    {('a', 1)}
-    """
-    adapter = TypeAdapter(kind)
-    return Form(
-        write=lambda value: json.dumps(adapter.dump_python(value, mode="json")).encode(),
-        read=lambda content: adapter.validate_python(json.loads(content)),
-    )
-
-
 @contextlib.contextmanager
 def kept_values(
-    name: str, form: Form[T], *, fresh: bool = False, most: int = 1000
-) -> Iterator[Recall[T]]:
+    name: str, kind: Any, *, fresh: bool = False, most: int = 1000
+) -> Iterator[Recall[Any]]:
     """Open a file of the cache, and write it at the end, whole or not at all.
 
     Parameters
     ----------
     name
-        Of the file, a ZIP archive with an entry a key.
-    form
-        How the entries are written.
+        Of the file, which is JSON: no code in it can be run.
+    kind
+        Of the values: numbers, texts, and dataclasses and containers of them.
     fresh
         Compute everything again, whatever is kept.
     most
@@ -122,20 +97,23 @@ def kept_values(
     Recall
         A file that is torn or cannot be read or written counts as empty.
     """
-    path = cache_root() / "kept" / f"{name}.zip"
-    before = _read(path)
-    used: dict[str, bytes] = {}
+    adapter = TypeAdapter(kind)
+    path = cache_root() / "kept" / f"{name}.json"
+    before: dict[str, Any] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError):  # absent or torn
+        before = dict(json.loads(path.read_bytes()))
+    used: dict[str, Any] = {}
     changed = False
 
-    def recall(key: str, compute: Callable[[], T], /) -> T:
+    def recall(key: str, compute: Callable[[], Any], /) -> Any:
         nonlocal changed
         if key in before and not fresh:
-            with contextlib.suppress(Exception):  # whatever an entry of other code raises
-                value = form.read(before[key])
+            with contextlib.suppress(ValueError):  # an entry of other code
+                value = adapter.validate_python(before[key])
                 used[key] = before[key]
                 return value
         value = compute()
-        used[key] = form.write(value)
+        used[key] = adapter.dump_python(value, mode="json")
         changed = True
         return value
 
@@ -144,17 +122,6 @@ def kept_values(
     finally:  # also what was computed before an interruption
         if changed:
             entries = {key: value for key, value in before.items() if key not in used} | used
-            content = io.BytesIO()
-            with zipfile.ZipFile(content, "w") as file:
-                for key, value in list(entries.items())[-most:]:
-                    file.writestr(key, value)
+            text = json.dumps(dict([*entries.items()][-most:]))
             with contextlib.suppress(OSError):
-                write_bytes(path, content.getvalue())
-
-
-def _read(path: Path) -> dict[str, bytes]:
-    try:
-        with zipfile.ZipFile(path) as file:
-            return {key: file.read(key) for key in file.namelist()}
-    except Exception:  # absent or torn
-        return {}
+                write_bytes(path, text.encode())

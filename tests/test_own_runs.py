@@ -194,16 +194,3 @@ def test_a_generated_language_is_added_from_the_command_line(capsys) -> None:
     fails([*SMALL, "--languages", "src,,aaa"], capsys, "--languages src,,aaa: part 2 is empty")
     other = ["--continue-from", "start", "--languages", "src,aaa,bbb"]
     fails([*SHORT, *other, "--pairs", "src-aaa"], capsys, "--languages", "other text")
-
-
-def test_a_vocabulary_of_a_corpus_is_the_one_that_train_makes(spec: RunSpec, capsys) -> None:  # noqa: F811
-    assert main([*SMALL, "--corpus", "three", "--pieces", "330", "--out", "run"]) == 0
-    command = ["data", "vocabulary", "--corpus", "three", "--pieces", "330"]
-    assert main([*command, "--pairs", "eng-deu", "--out", "a.model"]) == 0
-    assert Path("a.model").read_bytes() == Path("run/vocabulary.model").read_bytes()
-    capsys.readouterr()
-    fails([*command, "--pairs", "eng-fra", "--out", "b"], capsys, "no such pair in three")
-    pairs = ["--pairs", "eng-deu", "--out", "b"]
-    fails([*command[:2], *TALKS, *pairs], capsys, "--pairs goes with --corpus")
-    conlang = ["data", "vocabulary", "--corpus", "conlang", "--out", "b"]
-    fails(conlang, capsys, "its pieces are its syllables")

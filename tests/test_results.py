@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from mnmt_repro import results
 from mnmt_repro.errors import InputError
-from mnmt_repro.results import files, frames
+from mnmt_repro.results import files
 from mnmt_repro.runs.spec import digest
 
 MEMBERSHIP = {
@@ -234,54 +232,10 @@ def test_a_shared_run_stands_in_each_of_its_cohorts(declared: None, tmp_path: Pa
             load(root=tmp_path / "reslts")
 
 
-@pytest.fixture
-def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of two runs whose frames are in the cache."""
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(frames, "_SMALL", 0)
-    store = tmp_path / "store"
-    for run_id in ("run-a", "run-b"):
-        write(store, content(run_id))
-    results.load(root=store)
-    results.load_curves(root=store)
-    assert len(list((tmp_path / "cache" / "kept").iterdir())) == 2
-    return store
-
-
-def test_an_unchanged_store_is_read_from_the_cache(
-    cached: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded = results.load(root=cached), results.load_curves(root=cached)
-    monkeypatch.setattr(frames, "each_run", lambda root: pytest.fail("read again"))
-    pd.testing.assert_frame_equal(results.load(root=cached), loaded[0])
-    pd.testing.assert_frame_equal(results.load_curves(root=cached), loaded[1])
-
-
-def test_without_cohorts_no_frame_is_kept(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frames, "find_cohorts_module", lambda name: None)
-    monkeypatch.setattr(frames, "kept_values", lambda *args, **given: pytest.fail("from the cache"))
-    assert set(results.load(root=cached)["cohort"]) == {""}
-
-
-def test_a_changed_file_is_read_again_even_with_its_old_size_and_time(cached: Path) -> None:
-    path = cached / "webtech" / "run-a.json"
-    before, text = path.stat(), path.read_text(encoding="utf-8")
-    assert text.count('"commit": "0123') == 1
-    path.write_text(text.replace('"commit": "0123', '"commit": "9876'), encoding="utf-8")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert path.stat().st_size == before.st_size
-    for load in (results.load, results.load_curves):
-        assert set(load(root=cached, run_id="run-a")["commit"]) == {"9876456789abcdef"}
-
-
-def test_added_removed_and_renamed_files_are_seen(cached: Path) -> None:
-    write(cached, content("run-c"))
-    assert set(results.load(root=cached)["run_id"]) == {"run-a", "run-b", "run-c"}
-    (cached / "webtech" / "run-a.json").unlink()
-    assert set(results.load(root=cached)["run_id"]) == {"run-b", "run-c"}
-    (cached / "webtech" / "run-b.json").rename(cached / "webtech" / "run-d.json")
+def test_a_renamed_file_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, content("run-b")).rename(tmp_path / "webtech" / "run-d.json")
     with pytest.raises(InputError, match=r"run-d\.json: holds webtech/run-b\.json"):
-        results.load(root=cached)
+        results.load(root=tmp_path)
 
 
 def test_curves_carry_the_pair_weight_and_both_budgets(declared: None, tmp_path: Path) -> None:

@@ -57,12 +57,10 @@ class NewVocabulary:
 class VocabularyOptions(NewVocabulary):
     """The options of `data vocabulary`."""
 
-    data: tuple[str, ...] = setting(
-        "a bitext (see train --help); give this or --corpus", (), metavar="PAIR=FILE"
+    data: tuple[str, ...] = required(
+        "a bitext (see train --help)", required=True, metavar="PAIR=FILE"
     )
     skip_bad: bool = setting(SKIP_BAD, False)
-    corpus: str | None = setting("training text of a corpus of `data list`", metavar="NAME")
-    pairs: str | None = setting("pairs of --corpus (default: all from eng)", metavar="PAIR,...")
     config: VocabularyConfig = field(metadata={"defaults": {"pieces": 4000}})
 
 
@@ -121,23 +119,11 @@ def act_list(options: JsonOption) -> int:
     if options.json:
         print_json([{**asdict(card), "pairs": list(card.pairs)} for card in cards])
         return 0
-    rows = []
     for card in cards:
         here = sum(locate(file) is not None for file in card.files)
-        rows.append(
-            {
-                "name": card.name,
-                "languages": len(card.languages) or "any",
-                "training pairs": f"{card.sentences('train'):,}" if card.files else "-",
-                "here": f"{here} of {len(card.files)} files" if card.files else "always",
-                "holds": card.title,
-            }
-        )
-    left = {name: f"{{:<{max(len(str(row[name])) for row in rows)}}}".format for name in rows[0]}
-    print(pd.DataFrame(rows).to_string(index=False, justify="left", formatters=left))
-    print("\nlicences")
-    for card in cards:
-        print(f"  {card.name}: {card.licence}")
+        size = f"{card.sentences('train'):,} training pairs, {here} of {len(card.files)} files here"
+        print(f"{card.name}: {card.title}; {size if card.files else 'always here'}")
+        print(f"    licence: {card.licence}")
     return 0
 
 
@@ -163,19 +149,8 @@ def act_vocabulary(options: VocabularyOptions) -> int:
     """Train and write a vocabulary."""
     from mnmt_repro.corpora.registry import split_pair
     from mnmt_repro.corpora.vocabulary import train_vocabulary
-    from mnmt_repro.runs.training_text import TextSource
 
-    if options.corpus == "conlang":
-        raise InputError("--corpus conlang: its pieces are its syllables; it needs no vocabulary")
-    if bool(options.data) == (options.corpus is not None):
-        raise InputError("data vocabulary: name the text, with --data or with --corpus")
-    if options.pairs is not None and options.corpus is None:
-        raise InputError("--pairs goes with --corpus; --data names its own pair")
-    if options.corpus is None:
-        texts = dict(read_bitexts(skipping_bad(options.data, options.skip_bad)))
-    else:
-        pairs = tuple(comma_list(options.pairs or ""))
-        texts = dict(TextSource(corpus=options.corpus, pairs=pairs).read().train)
+    texts = read_bitexts(skipping_bad(options.data, options.skip_bad))
     languages = tuple(language for pair in texts for language in split_pair(pair))
     config = replace(options.config, languages=languages)
     return options.write(
@@ -201,8 +176,7 @@ def act_extend(options: ExtendOptions) -> int:
         raise InputError(f"--languages {unknown[0]}: not in --data; {remedy(unknown[0], texts)}")
     if not tagless and not (learnt and options.new_pieces != 0):
         raise InputError(
-            "--data: the vocabulary has a tag for every language there already; leave out --vocab "
-            "in `mnmt-repro upgrade`, or name those that get new pieces with --languages"
+            "--data: each language there has a tag; name those that get new pieces by --languages"
         )
     if not old.languages:
         note(
@@ -283,7 +257,6 @@ PARTS: dict[str, tuple[Any, ...]] = {
         "train a SentencePiece vocabulary (unigram, byte fallback, a tag for each language)",
         act_vocabulary,
         "mnmt-repro data vocabulary --data eng-deu=talks.tsv --pieces 4000 --out talks.model",
-        "mnmt-repro data vocabulary --corpus webtech --pairs eng-deu,eng-zho --out dezh.model",
     ),
     "extend": (
         "add pieces and languages to the vocabulary of a trained model or of a Hugging Face model; "

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from mnmt_repro.cli.sweep_options import SweepOptions
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, tell
 from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 SHOWN = 5  # runs named of a longer list
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What is done with the checkpoint of each finished run.
+def work_through(
+    options: SweepOptions,
+    specs: Sequence[RunSpec],
+    stored: Mapping[str, Any],
+    *,
+    verb: str,
+    todo: Mapping[str, str],
+    needs: Callable[[RunSpec], Iterable[RunSpec]],
+    make: Callable[..., dict[str, Any]],
+    store: Callable[[dict[str, Any]], object],
+) -> int:
+    """Work with the checkpoint of each finished run; 1 where it is not done for all of `specs`.
 
-    Attributes
+    Parameters
     ----------
+    stored
+        Run id to what the store says of the run.
     verb
         What is done: ``"decode"``.
     todo
@@ -33,24 +42,6 @@ class Work:
         Called with a run, its folder, what the store says of it and the device; picklable.
     store
         Called with what was made.
-    """
-
-    verb: str
-    todo: Mapping[str, str]
-    needs: Callable[[RunSpec], Iterable[RunSpec]]
-    make: Callable[..., dict[str, Any]]
-    store: Callable[[dict[str, Any]], object]
-
-
-def work_through(
-    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Any], work: Work
-) -> int:
-    """Do it for the runs that lack it; 1 where it is not done for all of `specs` after that.
-
-    Parameters
-    ----------
-    stored
-        Run id to what the store says of the run.
 
     Raises
     ------
@@ -60,25 +51,20 @@ def work_through(
     from mnmt_repro.runs.finished import without_checkpoint
     from mnmt_repro.runs.sweep import process_pool, sweep
 
-    verb, todo = work.verb, work.todo
     mine = [spec for spec in specs if spec.run_id in todo]
-    needed = {spec.run_id: spec for each in mine for spec in work.needs(each)}
-    absent = without_checkpoint(list(needed.values()), options.runs)
-    there = [spec for spec in mine if not without_checkpoint(list(work.needs(spec)), options.runs)]
+    needed = {spec.run_id: spec for each in mine for spec in needs(each)}
+    absent = {spec.run_id: spec for spec in without_checkpoint([*needed.values()], options.runs)}
+    there = [spec for spec in mine if not {each.run_id for each in needs(spec)} & absent.keys()]
     print(
         f"{len(specs)} runs: {len(stored)} trained, {len(stored) - len(todo)} {verb}d before, "
         f"{len(there)} to {verb}, {len(todo) - len(there)} without a checkpoint in {options.runs}"
     )
     if absent:
-        lines = [f"  {spec.run_id}  {spec.label}" for spec in absent[:SHOWN]]
-        if len(absent) > SHOWN:
-            lines.append(f"  and {len(absent) - SHOWN} more")
-        lines.append(
-            f"no checkpoint in {options.runs} of the run(s) above. Name their folder by --runs, or "
-            f"train them again with `mnmt-repro sweep {' '.join(options.names)} --runs "
-            f"{options.runs} --results EMPTY`, and then {verb}"
+        first = ", ".join(f"{run_id} ({spec.label})" for run_id, spec in [*absent.items()][:SHOWN])
+        tell(
+            f"no checkpoint of {len(absent)} run(s) in {options.runs}, such as {first}; name their "
+            "folder by --runs, or train them again with `sweep --results EMPTY`"
         )
-        print("\n".join(lines), file=sys.stderr)
     if options.dry_run:
         for spec in there:
             print(f"{spec.run_id}  {spec.label}{todo[spec.run_id]}")
@@ -88,13 +74,13 @@ def work_through(
 
     def job(spec: RunSpec) -> Callable[[], dict[str, Any]]:
         folder = options.runs / spec.run_id
-        return partial(work.make, spec, folder, stored[spec.run_id], device=options.device)
+        return partial(make, spec, folder, stored[spec.run_id], device=options.device)
 
     with process_pool(options.workers) as executor:
         failures = sweep(
             there,
             is_done=lambda spec: False,
-            store=work.store,
+            store=store,
             runs_folder=options.runs,
             executor=executor,
             work=job,
@@ -120,7 +106,10 @@ def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     names = {spec.run_id: each for spec in specs if (each := cohorts.analyses_of(spec))}
     specs = [spec for spec in specs if spec.run_id in names]
     stored, corpora = stored_runs(specs, root), {spec.run_id: spec.corpus for spec in specs}
-    work = Work(
+    return work_through(
+        options,
+        specs,
+        stored,
         verb="analyse",
         todo={
             run_id: f": {', '.join(names[run_id])}"
@@ -131,7 +120,6 @@ def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
         make=partial(analyse, names=names),
         store=lambda done: results.write_analyses(done, corpus=corpora[done["run_id"]], root=root),
     )
-    return work_through(options, specs, stored, work)
 
 
 def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
@@ -145,10 +133,10 @@ def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     """
     from mnmt_repro import results
     from mnmt_repro.results.decodings import in_words
-    from mnmt_repro.runs.decoding import decode, settings_of, usual
+    from mnmt_repro.runs.decoding import SENTENCES, decode, settings_of
     from mnmt_repro.runs.sweep import stored_runs
 
-    sentences = options.sentences or usual({spec.corpus for spec in specs})
+    sentences = options.sentences or SENTENCES
     settings = settings_of(sentences)
     if options.bleurt is not None:
         from mnmt_repro.evaluation.learned_metrics import bleurt_weights
@@ -160,17 +148,17 @@ def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     for content in results.load_decodings(options.results):
         decoding = content["decoding"]
         if decoding["run_id"] in stored and decoding["settings"] != settings:
-            raise InputError(
-                f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
-                f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
-            )
+            both = f"{in_words(decoding['settings'])}, not with {in_words(settings)}"
+            raise InputError(f"run {decoding['run_id']}: was decoded with {both}; see --sentences")
         if decoding["scorer"] == scorer:
             todo.pop(decoding["run_id"], None)
-    work = Work(
+    return work_through(
+        options,
+        specs,
+        stored,
         verb="decode",
         todo=todo,
         needs=lambda spec: [spec],
         make=partial(decode, sentences=sentences, bleurt=options.bleurt),
         store=lambda content: results.write_decoding(content, root=options.results),
     )
-    return work_through(options, specs, stored, work)

@@ -64,11 +64,9 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
         held = np.isin(rows.flat, list(known))
         if held.any():  # it would ask for that language, wherever it stands
             row = int(np.searchsorted(rows.offsets, held.argmax(), "right")) - 1
-            raise InputError(
-                f"{bitext.origin or bitext.pair}: the sentence {side[row][:60]!r} holds the "
-                f"language tag {known[rows.flat[held.argmax()]]}; remove it, as the program adds "
-                "all tags"
-            )
+            why = f"holds the language tag {known[rows.flat[held.argmax()]]}; remove it"
+            where = bitext.origin or bitext.pair
+            raise InputError(f"{where}: the sentence {side[row][:60]!r} {why}")
     return frame(
         *sides,
         tags=tags,

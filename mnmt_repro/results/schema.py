@@ -149,7 +149,7 @@ def _signed(content: dict[str, Any]) -> dict[str, Any]:
 _KEYS = ("pair", "test_set", "domain")
 _RUN = {
     "run": Annotated[_model(RUN_FIELDS), AfterValidator(_same_config)],
-    "rows": _rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS, least=1),
+    "rows": _rows(_model(ROW_FIELDS), *_KEYS, least=1),
     "curve": list[_model(CURVE_FIELDS)],  # type: ignore[misc]
 }
 RUN = TypeAdapter(_file(_RUN))
@@ -178,7 +178,8 @@ _DECODING = {
 _DECODED_ROW = {"pair": str, "test_set": str, "domain": str, "sentences": Count}
 _SCORED_ROW = _model(_DECODED_ROW, dict.fromkeys(STORED_METRICS, Number))
 _DECODINGS = {"decoding": _model(_DECODING), "rows": _rows(_SCORED_ROW, *_KEYS, least=1)}
-DECODING = TypeAdapter(Annotated[_file(_DECODINGS), AfterValidator(_signed)])
+_DECODED: Any = Annotated[_file(_DECODINGS), AfterValidator(_signed)]
+DECODING: TypeAdapter[Any] = TypeAdapter(_DECODED)
 ANALYSIS_KEYS = ("analysis", "layer", "block", "pair")
 _ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
 _ANALYSES = {"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)}

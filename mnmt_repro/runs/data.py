@@ -304,10 +304,8 @@ def _encoded(
         whole = encode(train[pair], vocabulary, spec.tags)
         sentences[pair] = whole.shorter_than(longest)
         if not sentences[pair].size:
-            raise InputError(
-                f"{pair}: all {whole.size} sentences are longer than --max-length {longest} "
-                "tokens; raise it"
-            )
+            why = f"all sentences are longer than --max-length {longest} tokens; raise it"
+            raise InputError(f"{pair}: {why}")
         if out := whole.size - sentences[pair].size:
             notes.append(
                 f"{pair}: {out:,} of {whole.size:,} sentences left out, longer than --max-length "
@@ -358,10 +356,8 @@ def _generated(spec: RunSpec) -> RunData:
     assert spec.conlang is not None
     longest = spec.conlang.syllables_per_concept * spec.conlang.max_concepts + 1  # with the end
     if longest > spec.training.max_length:
-        raise InputError(
-            f"--max-length {spec.training.max_length}: generated sentences have up to {longest} "
-            "tokens; raise it"
-        )
+        why = f"generated sentences have up to {longest} tokens; raise it"
+        raise InputError(f"--max-length {spec.training.max_length}: {why}")
     vocabulary = SyllableVocabulary(spec.conlang)
     conlang = vocabulary.conlang
     sentences, validation, tests = {}, {}, {}

@@ -11,16 +11,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import yaml
 
@@ -236,8 +234,7 @@ class Grid:
     @cached_property
     def text(self) -> TrainingText:
         """The text itself, read once."""
-        with _keys_named():
-            return self.source.read()
+        return self.source.read()
 
     def make_vocabulary(self) -> None:
         """Train the vocabulary of all runs, and keep it in the cache, where none is named.
@@ -249,8 +246,7 @@ class Grid:
         """
         from mnmt_repro.runs import data
 
-        with _keys_named():
-            data.make_vocabulary(self.text, self.source)
+        data.make_vocabulary(self.text, self.source)
 
     @cached_property
     def mixtures(self) -> tuple[Mixture, ...]:
@@ -455,20 +451,10 @@ def _from(folder: Path, file: Any) -> Any:
     return ",".join(str(folder / os.path.expanduser(name.strip())) for name in names)
 
 
-@contextlib.contextmanager
-def _keys_named() -> Iterator[None]:
-    """Name options of the command line in a mistake as the keys that they are here."""
-    try:
-        yield
-    except InputError as error:
-        keys = re.sub(r"--([a-z-]+)", lambda at: at[1].replace("-", "_"), str(error))
-        raise InputError(keys) from error
-
-
 class _Loader(yaml.SafeLoader):
     """Leaves numbers as text, since YAML takes 010 for 8 and 1:30 for 90; refuses equal keys."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+    yaml_implicit_resolvers = {
         first: [rule for rule in rules if rule[0].endswith((":bool", ":null", ":merge"))]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
-from mnmt_repro.disk_cache import as_json, kept_values, text_digest
+from mnmt_repro.disk_cache import kept_values, text_digest
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims import schema
 from mnmt_repro.papers.effects import evidence
@@ -106,8 +106,7 @@ class History:
         version = text_digest(*code, schema.yaml.__version__, sys.version)
         paths = f":(glob){_FOLDER}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
-        rules = as_json(set[tuple[str, str]])
-        with kept_values("rules", rules, fresh=self.fresh, most=5000) as recall:
+        with kept_values("rules", set[tuple[str, str]], fresh=self.fresh, most=5000) as recall:
             for commit in log.split():
                 present = recall(text_digest(version, commit), partial(self._rules_at, commit))
                 fixed = {key: fixed.get(key, commit) for key in present}

@@ -21,7 +21,6 @@ from mnmt_repro import results
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.disk_cache import (
     Recall,
-    as_json,
     code_digest,
     files_digest,
     kept_values,
@@ -87,7 +86,7 @@ def verify(
     evidence = evidence or stored_evidence(root, store)
     history = History(root, fresh=fresh)
     name = f"outcomes-{text_digest(str(root.resolve()))[:12]}"
-    with kept_values(name, as_json(Outcome), fresh=fresh) as recall:
+    with kept_values(name, Outcome, fresh=fresh) as recall:
         judge = _recalling(recall)
         return [
             evaluate(claim, evidence, history, judge)
