@@ -88,8 +88,8 @@ class VocabularyConfig:
         required = len(SPECIAL) + len(self.languages) + BYTES
         if self.pieces <= required:
             raise InputError(
-                f"vocabulary pieces = {self.pieces}: special ids, tags and bytes take {required} "
-                "already; ask for more"
+                f"vocabulary pieces = {self.pieces} is too small: special ids, tags and bytes take "
+                f"{required} already; ask for more"
             )
 
 

@@ -222,7 +222,7 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
         path = folder / RUN
         vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
     if vocabulary.hash != about["vocabulary"]:
-        both = f"pieces of hash {vocabulary.hash}, the model's are of {about['vocabulary']}"
+        both = f"pieces of hash {vocabulary.hash}, the model was trained with {about['vocabulary']}"
         raise InputError(f"{path}: {both}; restore the file")
     return vocabulary
 
