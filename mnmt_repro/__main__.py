@@ -11,14 +11,12 @@ import sys
 from collections.abc import Sequence
 
 from mnmt_repro import cli
-from mnmt_repro.papers.commands import book, dataset, originals, report, verify
+from mnmt_repro.papers.commands import book, dataset, report, verify
 
 
 def build_parser(asked: str | None = None) -> argparse.ArgumentParser:
     """The commands of the library and of the companion; see `cli.build_parser`."""
-    return cli.build_parser(
-        asked, commands_beside=(verify, report, dataset, book), data_beside=(originals,)
-    )
+    return cli.build_parser(asked, commands_beside=(verify, report, dataset, book))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -116,7 +116,7 @@ def test_nul_bytes_name_the_line(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent: no such file"):
         read_lines(tmp_path / "absent")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="Is a directory"):
         read_lines(tmp_path)
 
 

@@ -26,9 +26,12 @@ def test_rows_of_more_seeds_are_read_with_their_cohort(
     content = {
         "run": dict.fromkeys(RUN_FIELDS, 0) | {
             "run_id": run.run_id, "config_hash": run.config_hash, "seed": run.seed,
-            "mixture": run.mixture.weights, "tier": "mini",
+            "mixture": run.mixture.weights, "tier": "mini", "config": {},
         },
-        "rows": [{"pair": pair, "p": p, "cross_entropy": 3.0} for pair, p in run.mixture.items],
+        "rows": [
+            {"pair": pair, "p": p, "cross_entropy": 3.0, "test_set": "indomain", "domain": "all"}
+            for pair, p in run.mixture.items
+        ],
         "curve": [],
     }  # fmt: skip
     monkeypatch.setattr(frames, "each_run", lambda root=None: [content])

@@ -56,7 +56,6 @@ def test_a_row_says_how_its_weight_was_given(
 def test_the_ways_are_those_that_cohorts_declare() -> None:
     found = {(cohort.way, _way(next(cohort.runs()).config)) for cohort in SETTLED_GRIDS}
     assert found == {(way, way) for way in ("sampled", "text-matched", "equal-first")}
-    assert _way(None) == "sampled"
 
 
 def test_a_run_a_pair_and_a_test_set_have_one_row(rows: pd.DataFrame, table: pd.DataFrame) -> None:

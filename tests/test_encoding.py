@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from small_text import small_bitext
 
@@ -12,7 +10,6 @@ from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.encoding import (
     Tags,
     encode,
-    encode_cached,
     encode_conlang,
     first_syllable,
     frame,
@@ -73,49 +70,6 @@ def test_a_tag_within_text_is_refused(vocabulary: Vocabulary) -> None:
         bitext = Bitext(pair="eng-deu", source=sides[0], target=sides[1])
         with pytest.raises(InputError, match="eng-deu: the sentence 'b <2deu> c' holds .*<2deu>"):
             encode(bitext, vocabulary, "none")
-
-
-def test_the_cache_returns_what_was_encoded_and_knows_the_tags(
-    bitext: Bitext, vocabulary: Vocabulary, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
-    for tags in ("none", "source"):
-        plain = encode(bitext, vocabulary, tags)
-        for _ in range(2):  # written, then read
-            cached = encode_cached(bitext, vocabulary, tags)
-            assert rows(cached.source) == rows(plain.source)
-            assert rows(cached.target) == rows(plain.target)
-    files = list((tmp_path / "encoded").iterdir())
-    assert len(files) == 2
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(files[0]))  # no folder: nothing can be kept there
-    uncached = encode_cached(bitext, vocabulary, "none")
-    assert rows(uncached.source) == rows(encode(bitext, vocabulary, "none").source)
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
-    with monkeypatch.context() as patch:  # other code might refuse the text
-        patch.setattr("mnmt_repro.corpora.encoding.__file__", str(files[0]))
-        encode_cached(bitext, vocabulary, "none")
-    assert len(list((tmp_path / "encoded").iterdir())) == 3
-    files[0].write_bytes(b"PK torn")  # a damaged file is made again, not believed
-    for tags in ("none", "source"):
-        again = encode_cached(bitext, vocabulary, tags)
-        assert rows(again.source) == rows(encode(bitext, vocabulary, tags).source)
-
-
-def test_the_cache_knows_the_vocabulary_and_both_sides(
-    bitext: Bitext, vocabulary: Vocabulary, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.setenv("MNMT_REPRO_CACHE", str(tmp_path))
-    text = {bitext.pair: (bitext.source, bitext.target)}
-    languages = tuple(sorted(bitext.pair.split("-")))
-    other = train_vocabulary(VocabularyConfig(pieces=330, languages=languages), text)
-    backwards = replace(bitext, target=bitext.target[::-1])
-    found = [
-        encode_cached(each, pieces, "none")
-        for each, pieces in ((bitext, vocabulary), (bitext, other), (backwards, vocabulary))
-    ]
-    assert rows(found[1].source) == rows(encode(bitext, other, "none").source)
-    assert rows(found[1].source) != rows(found[0].source)
-    assert rows(found[2].target) == rows(found[0].target)[::-1] != rows(found[0].target)
 
 
 def test_long_sentences_are_left_out_by_what_is_read_or_predicted() -> None:

@@ -95,7 +95,7 @@ def test_scores_by_domain_equal_a_count_by_hand() -> None:
 def test_a_declared_run_from_end_to_end(tmp_path: Path) -> None:
     spec = tiny_spec()
     done = execute(spec, tmp_path, progress_bar=False)
-    schema.check_run({"schema": schema.SCHEMA, **done}, "a run")
+    schema.checked(schema.RUN, {"schema": schema.SCHEMA, **done}, "a run")
     assert json.loads(json.dumps(done)) == done  # as the store will read it
     run, rows = done["run"], done["rows"]
     assert run["run_id"] == spec.run_id

@@ -10,10 +10,11 @@ import torch
 
 from mnmt_repro.architecture import ModelConfig
 from mnmt_repro.corpora.batches import EncodedPair
-from mnmt_repro.corpora.mixture import Mixture, explicit_weights
+from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.errors import InputError
 from mnmt_repro.model import Transformer
+from mnmt_repro.papers.effects.derivations import explicit_weights
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ import pytest
 import small_book
 import yaml
 from small_book import ROOT, notebook, write_source
-from test_results import content as stored_run
-from test_results import write as store_run
 
 from mnmt_repro import disk_cache
 from mnmt_repro.errors import InputError
@@ -360,36 +358,6 @@ def test_a_page_is_executed_for_other_values_and_settings(
     assert executions(store=str(tmp_path / "store")) == ["first"]
     monkeypatch.setenv("MNMT_REPRO_RESULTS", str(tmp_path / "store"))
     assert executions() == ["first", "second"]
-
-
-def test_a_page_is_not_executed_for_rows_that_it_does_not_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store = tmp_path / "store"
-    store_run(store, stored_run("run-a"))
-    monkeypatch.setenv("MNMT_REPRO_RESULTS", str(store))
-    load = "from mnmt_repro import results\n\nprint(len(results.load(seed={})), '{}')"
-    file = f"open({str(store / 'webtech' / 'run-a.json')!r}).close()"
-    source = write_source(
-        tmp_path / "s",
-        one=notebook(load.format(1, "of one")),
-        two=notebook(load.format([2], "of two")),
-        none=notebook("print(3)"),
-        file=notebook(file),
-    )
-    pages = [Path(f"book/{name}.ipynb") for name in ("one", "two", "none", "file")]
-
-    def executed_now() -> str:
-        executed.executed_pages(source, tmp_path / "executed", pages, parameters={}, jobs=2)
-        return capsys.readouterr().err.splitlines()[-1]
-
-    assert executed_now() == "4 pages executed, 0 unchanged"
-    store_run(store, stored_run("run-b", seed=2))
-    assert executed_now() == "2 pages executed, 2 unchanged"  # that of seed 2, and of the file
-    assert executed_now() == "0 pages executed, 4 unchanged"
-    shown = executed.executed_pages(source, tmp_path / "executed", pages, parameters={})
-    lines = [shown[page].cells[-1].outputs[0]["text"] for page in pages[:2]]
-    assert lines == ["2 of one\n", "2 of two\n"]
 
 
 def test_an_unchanged_book_is_not_built_again(

@@ -88,7 +88,7 @@ def test_what_is_read(spec: RunSpec) -> None:
 
 def test_what_is_stored(spec: RunSpec, tmp_path: Path) -> None:
     done = execute(spec, tmp_path / "run", progress_bar=False)
-    schema.check_run({"schema": schema.SCHEMA, **done}, "a run")
+    schema.checked(schema.RUN, {"schema": schema.SCHEMA, **done}, "a run")
     run = done["run"]
     rows = {(row["pair"], row["test_set"]): row for row in done["rows"]}
     assert set(rows) == {(pair, name) for pair in PAIRS for name in ("indomain", "indomain-3words")}

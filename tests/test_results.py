@@ -173,7 +173,7 @@ def _with(part: str, field: str, value: Any) -> Callable[[dict[str, Any]], None]
         ),
         (_with("run", "mixture", {"eng": 1.0}), r"run\.mixture\.eng.* must match pattern"),
         (_with("run", "run_id", "../x"), r"run\.run_id must match pattern"),
-        (lambda c: c.update(schema=2), r"schema is 2, this version reads 1"),
+        (lambda c: c.update(schema=2), r"schema must be 1, got 2"),
         (lambda c: c.pop("curve"), r"curve is missing"),
     ],
 )

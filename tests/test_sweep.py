@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,10 +23,9 @@ from test_experiments import tiny_spec
 from mnmt_repro import results
 from mnmt_repro.cli import main
 from mnmt_repro.corpora.mixture import Mixture
-from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts import catalogue
 from mnmt_repro.runs.execute import execute
-from mnmt_repro.runs.lock import is_held, run_lock
+from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.sweep import (
     DEFAULT_SECONDS_PER_COST,
@@ -37,7 +35,6 @@ from mnmt_repro.runs.sweep import (
     executor_of,
     process_pool,
     seconds_per_cost_of,
-    store_once,
     sweep,
 )
 from mnmt_repro.training.checkpoint import read_progress
@@ -207,68 +204,6 @@ def test_the_command_names_what_there_is(capsys) -> None:
     error = capsys.readouterr().err
     assert "no cohort named 'nothing'; there are webtech-en-dezh" in error
     assert error.count("\n") == 1
-
-
-TWO = """\
-import sys
-from pathlib import Path
-sys.path.insert(0, {tests!r})
-from mnmt_repro.runs import sweep as module
-from test_sweep import InThisProcess, grid, sweep_into
-
-if __name__ == "__main__":
-    module.PATIENCE = 0.1
-    print(sweep_into(Path("store"), Path("runs"), grid({steps}), InThisProcess()))
-"""
-
-
-def begin_sweep(folder: Path, steps: int) -> subprocess.Popen:
-    script = TWO.format(tests=str(Path(__file__).parent), steps=steps)
-    return subprocess.Popen(
-        [sys.executable, "-c", script], cwd=folder, stdout=subprocess.PIPE, text=True
-    )
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-def held_runs(runs: Path) -> list[str]:
-    return [lock.parent.name for lock in runs.glob("*/lock") if is_held(lock.parent)]
-
-
-def test_two_sweeps_of_one_store_share_the_work_and_one_is_killed(tmp_path: Path) -> None:
-    store, runs, steps = tmp_path / "store", tmp_path / "runs", 150
-    first = begin_sweep(tmp_path, steps)
-    wait_for(lambda: held_runs(runs))
-    (taken,) = held_runs(runs)
-    second = begin_sweep(tmp_path, steps)
-    wait_for(lambda: set(held_runs(runs)) - {taken})  # another run than the first sweep's
-    assert taken in held_runs(runs) or taken in stored(store)
-    first.kill()  # at work on a run, or about to begin one
-    first.wait()
-    said, _ = second.communicate(timeout=120)
-    assert said.strip() == "[]" and second.returncode == 0
-    assert stored(store) == {spec.run_id for spec in grid(steps)}
-
-
-def test_a_run_that_another_sweep_has_stored_is_accepted_if_it_is_the_same(
-    tmp_path: Path, capsys
-) -> None:
-    spec = grid()[0]
-    content = execute(spec, tmp_path / "runs", progress_bar=False)
-    store = tmp_path / "store"
-    store_once(content, store)
-    later = {**content, "run": {**content["run"], "wall_seconds": 9.9, "started": "later"}}
-    store_once(later, store)
-    assert results.load_runs(store)[0]["run"]["wall_seconds"] != 9.9
-    assert "trained again: " in capsys.readouterr().err
-    rows = [{**row, "cross_entropy": row["cross_entropy"] * 1.2} for row in content["rows"]]
-    with pytest.raises(InputError, match="it is not the run that is stored"):
-        store_once({**later, "rows": rows}, store)
 
 
 WAITING = """\

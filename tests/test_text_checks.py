@@ -25,14 +25,11 @@ GERMAN = bitext(
 
 
 def test_repeats_and_copies_are_counted_with_digits_and_case_folded() -> None:
-    report = check_own({"eng-deu": GERMAN}, {})
-    (german,) = report.train
-    assert german.repeated == (3,) and german.untranslated == (5, 6)
-    assert german.sentences == 7 and german.in_training == ()
-    assert report.ok and report.test == ()
-    assert report.lines() == [
-        "eng-deu: 7 sentence pairs; 1 repeated (14.3%: 3); 2 with both sides the same (28.6%: 5, 6)"
-    ]
+    (german,) = check_own({"eng-deu": GERMAN}, {})
+    assert german == {
+        "text": "eng-deu", "sentences": 7,
+        "repeated": [3], "untranslated": [5, 6], "in_training": [],
+    }  # fmt: skip
 
 
 def test_a_test_sentence_is_seen_where_either_side_is_trained_on_in_any_pair() -> None:
@@ -42,11 +39,9 @@ def test_a_test_sentence_is_seen_where_either_side_is_trained_on_in_any_pair() -
         ("Good day", "Bonjour"), ("good MORNING.", "Bonjour"), ("Seite 1", "Page 1"),
         ("Unseen", "Guten Morgen"),
     )  # fmt: skip
-    report = check_own({"eng-deu": GERMAN, "zul-eng": zulu}, {"eng-fra": test})
+    *_, french = check_own({"eng-deu": GERMAN, "zul-eng": zulu}, {"eng-fra": test})
     # German words in an English sentence, and French ones that are English, are of no account.
-    assert report.test[0].in_training == (1, 2)
-    assert not report.ok
-    assert "2 with a side that is in training text (50.0%: 1, 2)" in report.lines()[-1]
+    assert french["text"] == "eng-fra, test" and french["in_training"] == [1, 2]
 
 
 def test_long_lists_are_cut_in_words_and_whole_in_json(
@@ -59,11 +54,10 @@ def test_long_lists_are_cut_in_words_and_whole_in_json(
     assert main(command) == 0
     assert capsys.readouterr().out == (
         "eng-deu: 8 sentence pairs; 7 repeated (87.5%: 2, 3, 4, 5, 6, ...)\n"
-        "eng-deu, test: 1 sentence pair\n"
+        "eng-deu, test: 1 sentence pairs\n"
     )
     assert main([*command, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["ok"] and found["train"][0]["repeated"] == [2, 3, 4, 5, 6, 7, 8]
+    assert json.loads(capsys.readouterr().out)[0]["repeated"] == [2, 3, 4, 5, 6, 7, 8]
     Path("news.tsv").write_text("eng\tdeu\nno\tJa!\n")
     assert main(command) == 1
     assert "1 with a side that is in training text (100.0%: 1)" in capsys.readouterr().out

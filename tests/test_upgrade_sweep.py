@@ -195,7 +195,7 @@ def test_a_killed_upgraded_run_resumes_to_the_bit(family: Path, runs: Path, monk
     for name, tensor in whole.weights.items():
         assert torch.equal(ours.weights[name], tensor), name
     assert resumed["rows"] == child_alone(family / "store")["rows"]
-    schema.check_run({"schema": schema.SCHEMA, **resumed}, "a run")
+    schema.checked(schema.RUN, {"schema": schema.SCHEMA, **resumed}, "a run")
 
 
 def test_generated_text_that_a_run_began_with_is_not_read_again() -> None:

@@ -59,7 +59,7 @@ def test_the_same_input_gives_the_same_model(vocabulary: Vocabulary) -> None:
 
 def test_a_vocabulary_smaller_than_its_required_pieces_is_refused() -> None:
     # 4 special ids + 2 tags + 256 bytes = 262, and one more for anything to be learned.
-    with pytest.raises(InputError, match="262 are taken by special ids, 2 language tags"):
+    with pytest.raises(InputError, match="special ids, tags and bytes take 262 already"):
         VocabularyConfig(pieces=262, languages=("eng", "deu"))
     VocabularyConfig(pieces=263, languages=("eng", "deu"))
 

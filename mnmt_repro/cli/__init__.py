@@ -43,10 +43,7 @@ laws of your own losses, and a page for a reviewer of this reproduction:
 
 
 def build_parser(
-    asked: str | None = None,
-    *,
-    commands_beside: Sequence[ModuleType] = (),
-    data_beside: Sequence[ModuleType] = (),
+    asked: str | None = None, *, commands_beside: Sequence[ModuleType] = ()
 ) -> argparse.ArgumentParser:
     """All commands and their options.
 
@@ -55,8 +52,8 @@ def build_parser(
     asked
         Leave out the options of all commands but this one, and import no module for them, so that
         the help is quick.
-    commands_beside, data_beside
-        Modules of further commands, and of further parts of `data`; each has `add`.
+    commands_beside
+        Modules of further commands; each has `add`.
     """
     parser = Parser(
         prog="mnmt-repro",
@@ -79,7 +76,7 @@ def build_parser(
                 usual=getattr(module, "USUAL", None),
             )
             if name == "data":
-                module.add_parts(command, data_beside)
+                module.add_parts(command)
         else:
             commands.add_parser(name, help=purpose)
     for module in commands_beside:

@@ -1,4 +1,4 @@
-"""`data`: list corpora, look over own text, fetch public losses, train or adopt a vocabulary."""
+"""`data`: list corpora, look over own text, train, extend, trim or adopt a vocabulary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -100,13 +99,11 @@ class AdoptOptions(NewVocabulary):
 EXAMPLES = ("mnmt-repro data list",)
 
 
-def add_parts(command: argparse.ArgumentParser, beside: Sequence[ModuleType]) -> None:
-    """Declare the parts of the command, and those of the modules `beside`."""
+def add_parts(command: argparse.ArgumentParser) -> None:
+    """Declare the parts of the command."""
     parts = command.add_subparsers(dest="part", required=True, metavar="PART")
     for name, (purpose, act, *examples) in PARTS.items():
         add_command(parts, name, purpose, examples=examples, act=act)
-    for module in beside:
-        module.add(parts)
 
 
 def act(options: argparse.Namespace) -> int:
@@ -122,37 +119,30 @@ def act_list(options: JsonOption) -> int:
     if options.json:
         print_json([{**asdict(card), "pairs": list(card.pairs)} for card in cards])
         return 0
-    rows = []
     for card in cards:
         here = sum(locate(file) is not None for file in card.files)
-        rows.append(
-            {
-                "name": card.name,
-                "languages": len(card.languages) or "any",
-                "training pairs": f"{card.sentences('train'):,}" if card.files else "-",
-                "here": f"{here} of {len(card.files)} files" if card.files else "always",
-                "holds": card.title,
-            }
-        )
-    left = {name: f"{{:<{max(len(str(row[name])) for row in rows)}}}".format for name in rows[0]}
-    print(pd.DataFrame(rows).to_string(index=False, justify="left", formatters=left))
-    print("\nlicences")
-    for card in cards:
-        print(f"  {card.name}: {card.licence}")
+        size = f"{card.sentences('train'):,} training pairs, {here} of {len(card.files)} files here"
+        print(f"{card.name}: {card.title}; {size if card.files else 'always here'}")
+        print(f"    licence: {card.licence}")
     return 0
 
 
 def act_check(options: CheckOptions) -> int:
     """Print the report of one's own text; 1 where test sentences are in training."""
-    from mnmt_repro.corpora.text_checks import check_own
+    from mnmt_repro.corpora.text_checks import FAULTS, check_own
 
     train, test = (skipping_bad(each, options.skip_bad) for each in (options.data, options.test))
-    report = check_own(read_bitexts(train), read_bitexts(test, "--test"))
+    reports = check_own(read_bitexts(train), read_bitexts(test, "--test"))
     if options.json:
-        print_json({**asdict(report), "ok": report.ok})
-    else:
-        show("\n".join(report.lines()))
-    return 0 if report.ok else 1
+        print_json(reports)
+    for each in [] if options.json else reports:
+        parts = [f"{each['text']}: {each['sentences']:,} sentence pairs"]
+        for name, what in FAULTS.items():
+            if rows := each[name]:
+                first = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
+                parts.append(f"{len(rows):,} {what} ({len(rows) / each['sentences']:.1%}: {first})")
+        show("; ".join(parts))
+    return int(any(each["in_training"] for each in reports))
 
 
 def act_vocabulary(options: VocabularyOptions) -> int:
@@ -186,8 +176,7 @@ def act_extend(options: ExtendOptions) -> int:
         raise InputError(f"--languages {unknown[0]}: not in --data; {remedy(unknown[0], texts)}")
     if not tagless and not (learnt and options.new_pieces != 0):
         raise InputError(
-            "--data: the vocabulary has a tag for every language there already; leave out --vocab "
-            "in `mnmt-repro upgrade`, or name those that get new pieces with --languages"
+            "--data: each language there has a tag; name those that get new pieces by --languages"
         )
     if not old.languages:
         note(

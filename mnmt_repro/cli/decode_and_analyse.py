@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,12 +13,23 @@ from mnmt_repro.runs.order import with_parents
 from mnmt_repro.runs.spec import RunSpec
 
 
-@dataclass(frozen=True, kw_only=True)
-class Work:
-    """What is done with the checkpoint of each finished run.
+def work_through(
+    options: SweepOptions,
+    specs: Sequence[RunSpec],
+    stored: Mapping[str, Any],
+    *,
+    verb: str,
+    todo: Mapping[str, str],
+    needs: Callable[[RunSpec], Iterable[RunSpec]],
+    make: Callable[..., dict[str, Any]],
+    store: Callable[[dict[str, Any]], object],
+) -> int:
+    """Work with the checkpoint of each finished run; 1 where it is not done for all of `specs`.
 
-    Attributes
+    Parameters
     ----------
+    stored
+        Run id to what the store says of the run.
     verb
         What is done: ``"decode"``.
     todo
@@ -30,24 +40,6 @@ class Work:
         Called with a run, its folder, what the store says of it and the device; picklable.
     store
         Called with what was made.
-    """
-
-    verb: str
-    todo: Mapping[str, str]
-    needs: Callable[[RunSpec], Iterable[RunSpec]]
-    make: Callable[..., dict[str, Any]]
-    store: Callable[[dict[str, Any]], object]
-
-
-def work_through(
-    options: SweepOptions, specs: Sequence[RunSpec], stored: Mapping[str, Any], work: Work
-) -> int:
-    """Do it for the runs that lack it; 1 where it is not done for all of `specs` after that.
-
-    Parameters
-    ----------
-    stored
-        Run id to what the store says of the run.
 
     Raises
     ------
@@ -57,19 +49,19 @@ def work_through(
     from mnmt_repro.runs.finished import without_checkpoint
     from mnmt_repro.runs.sweep import process_pool, sweep
 
-    verb, todo = work.verb, work.todo
     mine = [spec for spec in specs if spec.run_id in todo]
-    needed = {spec.run_id: spec for each in mine for spec in work.needs(each)}
-    absent = without_checkpoint(list(needed.values()), options.runs)
-    there = [spec for spec in mine if not without_checkpoint(list(work.needs(spec)), options.runs)]
+    needed = {spec.run_id: spec for each in mine for spec in needs(each)}
+    absent = {spec.run_id: spec for spec in without_checkpoint([*needed.values()], options.runs)}
+    there = [spec for spec in mine if not {each.run_id for each in needs(spec)} & absent.keys()]
     print(
         f"{len(specs)} runs: {len(stored)} trained, {len(stored) - len(todo)} {verb}d before, "
         f"{len(there)} to {verb}, {len(todo) - len(there)} without a checkpoint in {options.runs}"
     )
     if absent:
+        first = next(iter(absent.values()))
         tell(
-            f"no checkpoint in {options.runs} of {len(absent)} run(s), such as {absent[0].run_id} "
-            f"{absent[0].label}; name their folder by --runs, or train them again with `mnmt-repro "
+            f"no checkpoint in {options.runs} of {len(absent)} run(s), such as {first.run_id} "
+            f"{first.label}; name their folder by --runs, or train them again with `mnmt-repro "
             f"sweep {' '.join(options.names)} --runs {options.runs} --results EMPTY`"
         )
     if options.dry_run:
@@ -81,13 +73,13 @@ def work_through(
 
     def job(spec: RunSpec) -> Callable[[], dict[str, Any]]:
         folder = options.runs / spec.run_id
-        return partial(work.make, spec, folder, stored[spec.run_id], device=options.device)
+        return partial(make, spec, folder, stored[spec.run_id], device=options.device)
 
     with process_pool(options.workers) as executor:
         failures = sweep(
             there,
             is_done=lambda spec: False,
-            store=work.store,
+            store=store,
             runs_folder=options.runs,
             executor=executor,
             work=job,
@@ -113,7 +105,10 @@ def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     names = {spec.run_id: each for spec in specs if (each := cohorts.analyses_of(spec))}
     specs = [spec for spec in specs if spec.run_id in names]
     stored, corpora = stored_runs(specs, root), {spec.run_id: spec.corpus for spec in specs}
-    work = Work(
+    return work_through(
+        options,
+        specs,
+        stored,
         verb="analyse",
         todo={
             run_id: f": {', '.join(names[run_id])}"
@@ -124,7 +119,6 @@ def analyse_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
         make=partial(analyse, names=names),
         store=lambda done: results.write_analyses(done, corpus=corpora[done["run_id"]], root=root),
     )
-    return work_through(options, specs, stored, work)
 
 
 def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
@@ -138,10 +132,10 @@ def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     """
     from mnmt_repro import results
     from mnmt_repro.results.decodings import in_words
-    from mnmt_repro.runs.decoding import decode, settings_of, usual
+    from mnmt_repro.runs.decoding import SENTENCES, decode, settings_of
     from mnmt_repro.runs.sweep import stored_runs
 
-    sentences = options.sentences or usual({spec.corpus for spec in specs})
+    sentences = options.sentences or SENTENCES
     settings = settings_of(sentences)
     if options.bleurt is not None:
         from mnmt_repro.evaluation.learned_metrics import bleurt_weights
@@ -153,17 +147,17 @@ def decode_runs(options: SweepOptions, specs: Sequence[RunSpec]) -> int:
     for content in results.load_decodings(options.results):
         decoding = content["decoding"]
         if decoding["run_id"] in stored and decoding["settings"] != settings:
-            raise InputError(
-                f"run {decoding['run_id']} has been decoded with {in_words(decoding['settings'])}, "
-                f"not with {in_words(settings)}; decode all runs of a cohort alike (--sentences)"
-            )
+            both = f"{in_words(decoding['settings'])}, not with {in_words(settings)}"
+            raise InputError(f"run {decoding['run_id']}: was decoded with {both}; see --sentences")
         if decoding["scorer"] == scorer:
             todo.pop(decoding["run_id"], None)
-    work = Work(
+    return work_through(
+        options,
+        specs,
+        stored,
         verb="decode",
         todo=todo,
         needs=lambda spec: [spec],
         make=partial(decode, sentences=sentences, bleurt=options.bleurt),
         store=lambda content: results.write_decoding(content, root=options.results),
     )
-    return work_through(options, specs, stored, work)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PURPOSES = {
-    "data": "list corpora, check texts, fetch public losses, train or adopt a vocabulary",
+    "data": "list corpora, check texts, train, extend, trim or adopt a vocabulary",
     "train": "train a translation model; the same command again goes on where it stopped",
     "upgrade": "give a trained model more languages, width and depth, to be trained further",
     "translate": "translate lines from standard input to standard output with a trained model",

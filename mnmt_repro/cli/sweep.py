@@ -61,7 +61,7 @@ class SweepOptions(PoolOptions):
     )
     analyse: bool = setting("store how training on changed the weights of Paper B's runs", False)
     sentences: Count | None = setting(
-        "with --decode: most sentences of a test set (default: 500; of software25 100)"
+        "with --decode: most sentences of a test set (default: 500; software25 is stored with 100)"
     )
     bleurt: Path | None = setting(
         "with --decode: score with BLEURT by the weights in this folder", metavar="FOLDER"

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from mnmt_repro.corpora import fetch
 from mnmt_repro.corpora.formats import Bitext, Columns, pair_up, parse_tsv, read_jsonl
 from mnmt_repro.corpora.registry import (
     MULTI30K_TEST_SETS,
@@ -193,7 +192,7 @@ def _read_registered(corpus: str, pair: str, split: str | None, test_set: str | 
 
 
 def _read_multi30k(pair: str, stem: str) -> Bitext:
-    """Read two languages of Multi30k, from the data folder or downloaded."""
+    """Read two languages of Multi30k."""
     sides = {f.languages[0]: f for f in get_card("multi30k").files if f.stem.startswith(f"{stem}.")}
     languages = split_pair(pair)
     for language in languages:
@@ -201,7 +200,7 @@ def _read_multi30k(pair: str, stem: str) -> Bitext:
             raise InputError(
                 f"multi30k ({stem}): no language {language!r}; there are {', '.join(sorted(sides))}"
             )
-    paths = [fetch.obtain(sides[language]) for language in languages]
+    paths = [require_data_root() / sides[language].path for language in languages]
     source, target = (
         decode_lines(verified_content(sides[language], path), path)
         for language, path in zip(languages, paths, strict=True)

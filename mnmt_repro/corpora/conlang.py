@@ -105,8 +105,7 @@ class ConlangConfig:
             raise InputError(f"conlang languages must be distinct, got {', '.join(names)}")
         if self.max_concepts < self.min_concepts:
             raise InputError(
-                f"conlang max_concepts must be at least min_concepts ({self.min_concepts}), "
-                f"got {self.max_concepts}"
+                f"conlang max_concepts must be at least {self.min_concepts}, the least"
             )
         families = (names[1:],) if self.families is None else self.families
         families = tuple(tuple(family) for family in families)
@@ -127,11 +126,8 @@ class ConlangConfig:
                 f"conlang syllables ** syllables_per_concept must be at most {2**22}, got {strings}"
             )
         if strings < needed:
-            raise InputError(
-                f"conlang syllables allow {strings} words of {self.syllables_per_concept} "
-                f"syllables, but {self.concepts} concepts need {needed}: lower concepts, or raise "
-                "syllables"
-            )
+            why = f"allow {strings} words, {needed} are needed: lower concepts, or raise syllables"
+            raise InputError(f"conlang syllables {why}")
         shared = _shared_syllables(self, self.similarity)
         pieces = len(names) * self.syllables - shared * (len(members) - len(families))
         if pieces > len(_ONSETS) * len(_VOWELS) * len(_CODAS):
@@ -263,9 +259,6 @@ class Conlang:
         self._concept_block = lru_cache(maxsize=8)(self._draw_concepts)
         self._pair_block = lru_cache(maxsize=16)(self._draw_pair)
 
-    def __repr__(self) -> str:
-        return f"Conlang({self.config})"
-
     # Streams
 
     def concepts(
@@ -379,10 +372,8 @@ class Conlang:
             if not len(open_rows):
                 concepts[np.arange(width) >= lengths[:, None]] = 0
                 return concepts, lengths
-        raise InputError(
-            f"conlang min_concepts or concepts too small: split {split!r} holds hardly a sentence "
-            f"of {lengths[open_rows[0]]} concepts"
-        )
+        why = f"split {split!r} holds hardly a sentence of {lengths[open_rows[0]]} concepts"
+        raise InputError(f"conlang min_concepts or concepts too small: {why}")
 
     def _draw_pair(self, pair: str, split: str, block: int) -> tuple[Ragged, Ragged]:
         """One block of sentences in both languages."""
@@ -475,10 +466,8 @@ def _shared_syllables(config: ConlangConfig, similarity: float) -> int:
         return size if shared else 0
     feasible = [m for m in range(size + 1) if m**k >= shared and size**k - m**k >= private]
     if not feasible:
-        raise InputError(
-            f"conlang syllables ({size}) are too few for similarity {similarity:g} of "
-            f"{config.concepts} concepts: lower concepts, or raise syllables"
-        )
+        why = f"are too few for similarity {similarity:g}: lower concepts, or raise syllables"
+        raise InputError(f"conlang syllables ({size}) {why}")
     return min(feasible, key=lambda m: abs(m - size * similarity ** (1 / k)))
 
 

@@ -1,4 +1,4 @@
-"""From text to token ids: language tags, start and end of sentence, a cache on disk.
+"""From text to token ids: language tags, start and end of sentence.
 
 A conlang's syllables are its pieces: behind the special ids come one tag a language, in the order
 of its configuration, and then the syllables.
@@ -6,28 +6,22 @@ of its configuration, and then the syllables.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from mnmt_repro.atomic import write_with
 from mnmt_repro.corpora.batches import EncodedPair
 from mnmt_repro.corpora.conlang import Conlang, ConlangConfig
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.registry import split_pair
-from mnmt_repro.corpora.version import CORPORA_VERSION
 from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError, remedy
-from mnmt_repro.repository import cache_root
 
 Tags = Literal["none", "source", "both", "both-after-end"]
 """Where language tags go. `source`: the target's tag begins the source (Paper A, out of English;
@@ -70,11 +64,9 @@ def encode(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
         held = np.isin(rows.flat, list(known))
         if held.any():  # it would ask for that language, wherever it stands
             row = int(np.searchsorted(rows.offsets, held.argmax(), "right")) - 1
-            raise InputError(
-                f"{bitext.origin or bitext.pair}: the sentence {side[row][:60]!r} holds the "
-                f"language tag {known[rows.flat[held.argmax()]]}; remove it, as the program adds "
-                "all tags"
-            )
+            why = f"holds the language tag {known[rows.flat[held.argmax()]]}; remove it"
+            where = bitext.origin or bitext.pair
+            raise InputError(f"{where}: the sentence {side[row][:60]!r} {why}")
     return frame(
         *sides,
         tags=tags,
@@ -105,28 +97,6 @@ def tag_ids(vocabulary: Vocabulary, pair: str, tags: Tags) -> tuple[int, int]:
         vocabulary.tag(source) if tags in ("both", "both-after-end") else 0,
         vocabulary.tag(target) if tags != "none" else 0,
     )
-
-
-def encode_cached(bitext: Bitext, vocabulary: Vocabulary, tags: Tags) -> EncodedPair:
-    """`encode`, kept on disk under a hash of the text, the vocabulary, the tags and our code."""
-    # The version is that of the ids; this file also says which sentences are refused.
-    code = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    about = f"{CORPORA_VERSION} {code} {vocabulary.hash} {tags} {bitext.pair} "
-    digest = hashlib.sha256(about.encode())
-    for side in (bitext.source, bitext.target):
-        digest.update("\n".join(side).encode())
-        digest.update(b"\0")
-    path = cache_root() / "encoded" / f"{bitext.pair}-{digest.hexdigest()[:16]}.npz"
-    names = ("source", "source_offsets", "target", "target_offsets")
-    try:
-        with np.load(path) as file:
-            arrays = [file[name] for name in names]
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):  # absent or damaged
-        pair = encode(bitext, vocabulary, tags)
-        arrays = [pair.source.flat, pair.source.offsets, pair.target.flat, pair.target.offsets]
-        with contextlib.suppress(OSError):  # where nothing can be kept, it is made again
-            write_with(path, lambda file: np.savez(file, **dict(zip(names, arrays, strict=True))))
-    return EncodedPair(Ragged(*arrays[:2]), Ragged(*arrays[2:]))
 
 
 def first_syllable(config: ConlangConfig) -> int:

@@ -49,10 +49,8 @@ class Bitext:
     def __post_init__(self) -> None:
         split_pair(self.pair)
         if len(self.source) != len(self.target):
-            raise InputError(
-                f"{self.origin or self.pair}: {len(self.source)} source and {len(self.target)} "
-                "target sentences; the two sides must be equally long"
-            )
+            both = f"{len(self.source)} source and {len(self.target)} target sentences"
+            raise InputError(f"{self.origin or self.pair}: {both}; the sides must be equally long")
 
     def __len__(self) -> int:
         return len(self.source)
@@ -272,10 +270,8 @@ def pair_up(
         If the files have not equally many lines (both numbers are named), or lines are empty.
     """
     if len(source) != len(target):
-        raise InputError(
-            f"{names[0]} has {len(source)} lines, {names[1]} has {len(target)}; a pair of files "
-            "needs one translation a line"
-        )
+        both = f"{names[0]} has {len(source)} lines, {names[1]} has {len(target)}"
+        raise InputError(f"{both}; write one translation a line")
     rows = [(number, *both) for number, both in enumerate(zip(source, target, strict=True), 1)]
     return _bitext(rows, (), (*names, None), pair, origin, columns)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TypeVar
 
 from mnmt_repro.errors import InputError
 
@@ -112,40 +110,6 @@ class Mixture:
         except InputError as error:
             raise InputError(f"{what}: {error}") from error
         if other.pairs != self.pairs:
-            raise InputError(
-                f"{what}: must give a weight above 0 to each pair of the mixture, "
-                f"{', '.join(self.pairs)}; got {', '.join(other.pairs)}"
-            )
+            both = f"{', '.join(self.pairs)}; got {', '.join(other.pairs)}"
+            raise InputError(f"{what}: must give a weight above 0 to each of {both}")
         return other
-
-
-_Number = TypeVar("_Number", float, Fraction)
-
-
-def explicit_weights(
-    p: Mapping[str, _Number], mean_tokens: Mapping[str, _Number]
-) -> dict[str, _Number]:
-    """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `p`.
-
-    Sampling sentences with probability p_i and summing token losses gives pair i the expected
-    weight p_i times its mean target length times its mean loss per token. Explicit scalarization
-    of losses per token therefore needs w_i proportional to p_i * mean_tokens_i.
-
-    Parameters
-    ----------
-    p, mean_tokens
-        Weight of each pair, such as `Mixture.weights`, and its mean target tokens a sentence.
-
-    Returns
-    -------
-    dict
-        Weights that sum to one.
-
-    Examples
-    --------
-    >>> explicit_weights({"a-b": 0.5, "a-c": 0.5}, {"a-b": 30.0, "a-c": 10.0})
-    {'a-b': 0.75, 'a-c': 0.25}
-    """
-    products = {pair: weight * mean_tokens[pair] for pair, weight in p.items()}
-    total = sum(products.values())
-    return {pair: product / total for pair, product in products.items()}

@@ -21,7 +21,8 @@ import yaml
 
 from mnmt_repro.corpora.textfile import read_packed, unpack
 from mnmt_repro.errors import InputError, listed
-from mnmt_repro.repository import ROOT, cache_root
+from mnmt_repro.repository import ROOT
+from mnmt_repro.typed_config import build
 
 CARDS_FILE, WORDS_FILE = (Path(__file__).with_name(f"cards.{end}") for end in ("json", "yml"))
 SPLITS = ("train", "valid", "test")
@@ -160,10 +161,7 @@ def list_cards() -> tuple[Card, ...]:
     cards = []
     for name, about in yaml.safe_load(WORDS_FILE.read_text(encoding="utf-8")).items():
         kept = about.pop("train", None)  # of a selection
-        files = tuple(
-            CorpusFile(**{**entry, "columns": tuple(entry["columns"])})
-            for entry in entries.get(about.get("base", name), ())
-        )
+        files = tuple(build(CorpusFile, each) for each in entries.get(about.get("base", name), ()))
         if kept is not None:
             files = tuple(
                 replace(file, sentences={**file.sentences, "train": kept}, domains={})
@@ -210,17 +208,15 @@ def require_data_root() -> Path:
     if root is None:
         raise InputError(
             "real corpora absent: set MNMT_REPRO_DATA to the folder that holds webtech/, "
-            "software25/ and outofdomain/ (the embedded conlang corpus needs no data)"
+            "software25/, outofdomain/ and multi30k/ (the embedded conlang corpus needs no data)"
         )
     return root
 
 
 def locate(file: CorpusFile) -> Path | None:
-    """Return where a file of a corpus lies, below `data_root` or `cache_root`, or None."""
-    for root in (data_root(), cache_root()):
-        if root is not None and (root / file.path).is_file():
-            return root / file.path
-    return None
+    """Return where a file of a corpus lies below `data_root`, or None."""
+    root = data_root()
+    return root / file.path if root is not None and (root / file.path).is_file() else None
 
 
 def verified_content(file: CorpusFile, path: Path) -> bytes:
@@ -237,10 +233,8 @@ def verified_content(file: CorpusFile, path: Path) -> bytes:
     content = unpack(packed, path)
     digest = hashlib.sha256(content if file.hash_of == "content" else packed).hexdigest()
     if digest != file.sha256:
-        raise InputError(
-            f"{path}: SHA-256 is {digest[:12]}…, the card of {file.path} says {file.sha256[:12]}…; "
-            "fetch the file again, or read it as your own bitext"
-        )
+        both = f"SHA-256 is {digest[:12]}…, the card says {file.sha256[:12]}…"
+        raise InputError(f"{path}: {both}; fetch the file again, or read it as your own bitext")
     return content
 
 
@@ -278,14 +272,14 @@ def known_test_sets(pair: str) -> tuple[str, ...]:
     ('newstest22-pivot', 'multi30k-2016', 'multi30k-2017', 'multi30k-mscoco')
     """
     languages = set(split_pair(pair))
-    names = []
-    for file in get_card("outofdomain").files:
-        if set(file.languages) == languages:
-            names.append(file.stem.rpartition(".")[0])
+    names = [
+        file.stem.rpartition(".")[0]
+        for file in get_card("outofdomain").files
+        if set(file.languages) == languages
+    ]
     for name, stem in MULTI30K_TEST_SETS.items():
         there = {f.languages[0] for f in get_card("multi30k").files if f.stem.startswith(stem)}
-        if languages <= there:
-            names.append(name)
+        names += [name] * (languages <= there)
     return tuple(dict.fromkeys(names))
 
 
@@ -314,10 +308,8 @@ def data_hash(corpus: str, pairs: Collection[str] | None = None) -> str:
     chosen = card.files
     if pairs is not None and card.files:
         if unknown := [pair for pair in pairs if pair not in card.pairs]:
-            raise InputError(
-                f"corpus {corpus!r}: no pair {unknown[0]!r}; its languages are "
-                f"{', '.join(card.languages)}"
-            )
+            why = f"no pair {unknown[0]!r}; its languages are {', '.join(card.languages)}"
+            raise InputError(f"corpus {corpus!r}: {why}")
         wanted = [set(pair.split("-")) for pair in pairs]
         chosen = tuple(f for f in card.files if any(w.issuperset(f.languages) for w in wanted))
     text = "\n".join([corpus, *sorted(f"{file.path} {file.sha256}" for file in chosen)])

@@ -4,75 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.registry import split_pair
 
-_SHOWN = 5
+FAULTS = {
+    "repeated": "repeated",
+    "untranslated": "with both sides the same",
+    "in_training": "with a side that is in training text",
+}
+"""What sentences are looked over for, and in words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BitextReport:
-    """What was found in the text of one pair; sentences are counted from 1, as they are read.
-
-    Sentences are compared with case, digits and punctuation folded (`normalise_english`).
-
-    Parameters
-    ----------
-    pair : str
-        Directed pair, source-target.
-    sentences : int
-    repeated : tuple of int
-        Those that stand earlier in the same text, both sides alike.
-    untranslated : tuple of int
-        Those whose two sides are the same.
-    in_training : tuple of int
-        Of a test text: those with a side that is training text of that language, in any pair.
-    """
-
-    pair: str
-    sentences: int
-    repeated: tuple[int, ...]
-    untranslated: tuple[int, ...]
-    in_training: tuple[int, ...] = ()
-
-    def line(self, name: str) -> str:
-        """What was found, as one line that calls the text `name`."""
-        parts = [f"{self.sentences:,} sentence pair" + "s" * (self.sentences != 1)]
-        for rows, what in (
-            (self.repeated, "repeated"),
-            (self.untranslated, "with both sides the same"),
-            (self.in_training, "with a side that is in training text"),
-        ):
-            if rows:
-                first = ", ".join(map(str, rows[:_SHOWN])) + ", ..." * (len(rows) > _SHOWN)
-                parts.append(f"{len(rows):,} {what} ({len(rows) / self.sentences:.1%}: {first})")
-        return f"{name}: " + "; ".join(parts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OwnReport:
-    """The report of `check_own`: an entry a text."""
-
-    train: tuple[BitextReport, ...]
-    test: tuple[BitextReport, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no test sentence is in training; repeats and copies are yours to judge."""
-        return not any(text.in_training for text in self.test)
-
-    def lines(self) -> list[str]:
-        """The report as text, a line a bitext."""
-        lines = [text.line(text.pair) for text in self.train]
-        return lines + [text.line(f"{text.pair}, test") for text in self.test]
-
-
-def check_own(train: Mapping[str, Bitext], test: Mapping[str, Bitext]) -> OwnReport:
+def check_own(train: Mapping[str, Bitext], test: Mapping[str, Bitext]) -> list[dict[str, Any]]:
     """Look for repeats and copies in bitexts, and for sentences of the tests in training text.
 
-    A test sentence of one pair counts as seen where another pair trains on either of its sides: a
+    Sentences are compared with case, digits and punctuation folded (`normalise_english`). A test
+    sentence of one pair counts as seen where another pair trains on either of its sides: a
     multilingual model has then met the sentence, if not its translation.
 
     Parameters
@@ -81,16 +30,34 @@ def check_own(train: Mapping[str, Bitext], test: Mapping[str, Bitext]) -> OwnRep
 
     Returns
     -------
-    OwnReport
+    list of dict
+        Of each text its `text` (``"eng-deu"``, ``"eng-deu, test"``), how many `sentences` it has,
+        and the numbers, from 1, of those with one of the `FAULTS`.
     """
     seen: dict[str, set[str]] = {}
     for text in train.values():
         for language, sentences in folded_sides(text).items():
             seen.setdefault(language, set()).update(sentences)
-    return OwnReport(
-        train=tuple(_report(text, {}) for text in train.values()),
-        test=tuple(_report(text, seen) for text in test.values()),
-    )
+    trained = [{"text": pair, **_faults(text, {})} for pair, text in train.items()]
+    return trained + [
+        {"text": f"{pair}, test", **_faults(text, seen)} for pair, text in test.items()
+    ]
+
+
+def _faults(text: Bitext, seen: Mapping[str, set[str]]) -> dict[str, Any]:
+    import pandas as pd  # slow, and no other function here needs it
+
+    sides = pd.DataFrame(folded_sides(text), index=range(1, len(text) + 1))
+    source, target = (sides[language] for language in sides)
+    bad = {
+        "repeated": sides.duplicated(),
+        "untranslated": source == target,
+        "in_training": sides.apply(lambda side: side.isin(seen.get(str(side.name), ()))).any(
+            axis=1
+        ),
+    }
+    numbers = {name: sides.index[rows].tolist() for name, rows in bad.items()}
+    return {"sentences": len(text), **numbers}
 
 
 def normalise_english(text: str) -> str:
@@ -109,24 +76,3 @@ def folded_sides(text: Bitext) -> dict[str, list[str]]:
         language: [normalise_english(sentence) or sentence for sentence in side]
         for language, side in zip(languages, (text.source, text.target), strict=True)
     }
-
-
-def _report(text: Bitext, seen: Mapping[str, set[str]]) -> BitextReport:
-    sides = folded_sides(text)
-    before: set[tuple[str, ...]] = set()
-    repeated, untranslated, in_training = [], [], []
-    for number, both in enumerate(zip(*sides.values(), strict=True), start=1):
-        if both in before:
-            repeated.append(number)
-        before.add(both)
-        if both[0] == both[1]:
-            untranslated.append(number)
-        if any(side in seen.get(code, ()) for code, side in zip(sides, both, strict=True)):
-            in_training.append(number)
-    return BitextReport(
-        pair=text.pair,
-        sentences=len(text),
-        repeated=tuple(repeated),
-        untranslated=tuple(untranslated),
-        in_training=tuple(in_training),
-    )

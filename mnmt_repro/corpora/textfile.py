@@ -65,8 +65,6 @@ def read_packed(path: str | Path) -> bytes:
         return read_whole(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a folder; name the file in it") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
@@ -93,20 +91,16 @@ def unpack(packed: bytes, path: str | Path) -> bytes:
     expected = {".xz": _XZ, ".gz": _GZIP}.get(suffix)
     if expected and not packed.startswith(expected):
         raise InputError(
-            f"{path}: its name ends in {suffix} but its content is not {suffix[1:]}; "
-            "fetch the file again, or rename it if it is plain text"
+            f"{path}: its name ends in {suffix}, its content is not {suffix[1:]}; rename or mend it"
         )
     try:
         if packed.startswith((_XZ, _GZIP)):
             return _unpack(packed)
     except OverflowError:
-        raise InputError(
-            f"{path}: unpacks to more than {TIMES} times its size, which text does not; unpack it "
-            "yourself, and give the plain file"
-        ) from None
+        why = f"unpacks to more than {TIMES} times its size; unpack it, and give the plain file"
+        raise InputError(f"{path}: {why}") from None
     except EOFError:
-        message = f"{path}: is cut short (the packed data end early); fetch it again"
-        raise InputError(message) from None
+        raise InputError(f"{path}: is cut short; fetch it again") from None
     except (lzma.LZMAError, zlib.error, OSError) as error:
         raise InputError(f"{path}: is damaged ({error}); fetch it again") from None
     return packed

@@ -88,8 +88,8 @@ class VocabularyConfig:
         required = len(SPECIAL) + len(self.languages) + BYTES
         if self.pieces <= required:
             raise InputError(
-                f"vocabulary pieces = {self.pieces} is too small: {required} are taken by special "
-                f"ids, {len(self.languages)} language tags and {BYTES} bytes; ask for more"
+                f"vocabulary pieces = {self.pieces} is too small: special ids, tags and bytes take "
+                f"{required} already; ask for more"
             )
 
 
@@ -226,10 +226,8 @@ class Vocabulary:
     def check_rows(self, rows: int) -> None:
         """Raise `InputError` when a model's tables have another number of rows than pieces."""
         if len(self) != rows:
-            raise InputError(
-                f"the vocabulary has {len(self)} pieces, the model {rows}: give the vocabulary "
-                "that the model was trained with"
-            )
+            both = f"the vocabulary has {len(self)} pieces, the model {rows}"
+            raise InputError(f"{both}: give the one that the model was trained with")
 
     def check_free(self, path: Path) -> None:
         """Raise `InputError` when there is another file of that name."""

@@ -44,17 +44,18 @@ from typing import Any
 
 import pandas as pd
 
-from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import ANALYSIS_KEYS, SCHEMA, check_analyses
+from mnmt_repro.results.files import Kind, Root, results_root, write_once
+from mnmt_repro.results.schema import ANALYSES, ANALYSIS_KEYS
 
-_FOLDER = "analyses"
+_NAME = "analyses/{run_id}.json"
+_ANALYSES = Kind(what="analyses of run", folder="analyses/", name=_NAME.format_map, file=ANALYSES)
 _RUN = ["run_id", "tier", "cohort", "variant", "updates_share", "seed"]
 ANALYSIS_COLUMNS = [*_RUN, "commit", *ANALYSIS_KEYS, "value"]
 
 
 def path_of(root: Path, corpus: str, run_id: str) -> Path:
     """Where the analyses of a run lie."""
-    return root / corpus / _FOLDER / f"{run_id}.json"
+    return root / corpus / _NAME.format(run_id=run_id)
 
 
 def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None) -> Path:
@@ -72,10 +73,8 @@ def write_analyses(content: Mapping[str, Any], *, corpus: str, root: Root = None
     InputError
         When it breaks the schema, or the run has been analysed already with another outcome.
     """
-    content = {"schema": SCHEMA, **content}
-    path = path_of(results_root(root), corpus, str(content.get("run_id")))
-    check_analyses(content, str(path))
-    return write_once(path, content)
+    content = _ANALYSES.whole(content, content.get("run_id"))
+    return write_once(path_of(results_root(root), corpus, content["run_id"]), content)
 
 
 def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
@@ -96,11 +95,9 @@ def load_analyses(frame: pd.DataFrame, *, root: Root = None) -> pd.DataFrame:
     InputError
         When a file breaks the schema.
     """
-    paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))
     records = [
-        {"run_id": path.stem, "commit": content["commit"], **row}
-        for path in paths
-        for content in [read_checked(path, check_analyses, f"{_FOLDER}/{{run_id}}.json".format_map)]
+        {"run_id": content["run_id"], "commit": content["commit"], **row}
+        for content in _ANALYSES.each(root)
         for row in content["rows"]
     ]
     if not records or not set(_RUN) <= set(frame.columns):

@@ -12,15 +12,17 @@ Neither file is ever replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, SCORERS, STORED_METRICS, check_decoding
+import pandas as pd
 
-_FOLDER = "decoded"
+from mnmt_repro.results.files import Kind, Root, results_root, write_once
+from mnmt_repro.results.schema import DECODED_FIELDS, DECODING, DECODING_COLUMNS, STORED_METRICS
+
+SCORED = ["run_id", "pair", "test_set", "domain"]
+"""What tells scored rows apart."""
 
 
 def file_name(run_id: str, scorer: str) -> str:
@@ -45,82 +47,45 @@ def write_decoding(content: Mapping[str, Any], *, root: Root = None) -> Path:
     Raises
     ------
     InputError
-        When a field is missing, unknown or of the wrong kind, the run's translations have been
-        scored already with another outcome, or another scorer read translations that were made
-        otherwise.
+        When a field is missing, unknown or of the wrong kind, or the run's translations have been
+        scored already with another outcome.
     """
-    content = {"schema": SCHEMA, **content}
-    about = content.get("decoding", {})
-    check_decoding(content, f"decoding of run {about.get('run_id')!r}")
-    folder = results_root(root) / about["corpus"] / _FOLDER
-    for scorer in set(SCORERS) - {about["scorer"]}:
-        other = folder / file_name(about["run_id"], scorer)
-        if other.exists() and (made := _read(other)["decoding"]["settings"]) != about["settings"]:
-            raise InputError(
-                f"{other}: made of translations with {in_words(made)}, not with "
-                f"{in_words(about['settings'])}; decode with the same settings"
-            )
-    return write_once(folder / file_name(about["run_id"], about["scorer"]), content)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """Read and check one file; raises as `files.read_checked`."""
-    return read_checked(path, check_decoding, _name_of)
+    content = _DECODING.whole(content, content["decoding"].get("run_id"))
+    return write_once(results_root(root) / _DECODING.name(content), content)
 
 
 def _name_of(content: Mapping[str, Any]) -> str:
     about = content["decoding"]
-    return f"{about['corpus']}/{_FOLDER}/{file_name(about['run_id'], about['scorer'])}"
+    return f"{about['corpus']}/decoded/{file_name(about['run_id'], about['scorer'])}"
+
+
+_DECODING = Kind(what="decoding of run", folder="decoded/", name=_name_of, file=DECODING)
 
 
 def load_decodings(root: Root = None) -> list[dict[str, Any]]:
     """All files in order of path, each as it is stored."""
-    return [_read(path) for path in sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))]
+    return [*_DECODING.each(root)]
 
 
-def joined(
-    runs: Iterable[dict[str, Any]], decodings: Iterable[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Runs whose rows have the scores of the translations that were made with them.
-
-    Parameters
-    ----------
-    runs
-        From `results.each_run`; their rows gain metrics, signatures, `decoded_sentences` and
-        `decoding`, where there are any. Decodings of runs that are not among them are left out.
-
-    Raises
-    ------
-    InputError
-        When a decoded row is none of its run's, or holds a metric that the run's row has too.
-    """
-    scores: dict[str, list[Mapping[str, Any]]] = {}
-    for content in decodings:
-        scores.setdefault(content["decoding"]["run_id"], []).append(content)
-    for run in runs:
-        for content in scores.get(run["run"]["run_id"], ()):
-            _join(run, content)
-        yield run
-
-
-def _join(run: Mapping[str, Any], content: Mapping[str, Any]) -> None:
-    about = content["decoding"]
-    rows = {(r["pair"], r["test_set"], r["domain"]): r for r in run["rows"]}
-    for scored in content["rows"]:
-        key = (scored["pair"], scored["test_set"], scored["domain"])
-        if key not in rows:
-            raise InputError(
-                f"run {about['run_id']}: its translations are scored on {', '.join(key)}, "
-                "which the run has no row of"
-            )
-        signatures = about["signatures"][key[0].partition("-")[2]]
-        for metric in (name for name in STORED_METRICS if name in scored):
-            if metric in rows[key]:
-                raise InputError(f"run {about['run_id']}: {metric} of {', '.join(key)} twice")
-            rows[key][metric] = scored[metric]
-            rows[key][f"{metric}_signature"] = signatures[metric]
-        rows[key]["decoded_sentences"] = scored["sentences"]
-        rows[key]["decoding"] = in_words(about["settings"])
+def scores(root: Root = None) -> pd.DataFrame:
+    """All scores of translations: a row for each run, pair, test set and domain, as `SCORED`."""
+    records = [
+        {
+            "run_id": content["decoding"]["run_id"],
+            **row,
+            **{f"{metric}_signature": signature for metric, signature in signed.items()},
+            "decoded_sentences": row["sentences"],
+            "decoding": in_words(content["decoding"]["settings"]),
+        }
+        for content in load_decodings(root)
+        for row in content["rows"]
+        for signed in [content["decoding"]["signatures"][row["pair"].partition("-")[2]]]
+    ]
+    columns = [*SCORED, *DECODED_FIELDS, *DECODING_COLUMNS]
+    frame = pd.DataFrame(records, columns=columns)
+    numbers = dict.fromkeys((*STORED_METRICS, "decoded_sentences"), float)  # also where none is
+    # Each scorer has a file, with other metrics of the same translations.
+    return frame.astype(numbers).groupby(SCORED, as_index=False).first()
 
 
 def in_words(settings: Mapping[str, Any]) -> str:

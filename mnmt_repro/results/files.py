@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from mnmt_repro.atomic import write_new
 from mnmt_repro.errors import InputError
 from mnmt_repro.repository import ROOT
+from mnmt_repro.results.schema import SCHEMA, checked
 
 Root = str | os.PathLike[str] | None
 
@@ -65,41 +69,50 @@ def write_once(path: Path, content: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_checked(
-    path: Path,
-    check: Callable[[Any, str], None],
-    name_of: Callable[[Any], str],
-    parse: Callable[[bytes], Any] = lambda text: None,
-) -> dict[str, Any]:
-    """Read and check one JSON file of the store.
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """Files of the store that hold the same.
 
-    Parameters
+    Attributes
     ----------
-    check
-        Of `results.schema`.
-    name_of
-        From what the file holds to its name in the store, with the folders from the corpus on.
-    parse
-        Parses and checks at once, which is faster; None where only `check` can say what is wrong.
-
-    Raises
-    ------
-    InputError
-        Naming the file and the field, when the file is torn, of another schema version, or a field
-        is missing, unknown or of the wrong kind; and when the file has the name of another.
+    what
+        What a file holds, for messages.
+    folder
+        Below that of the corpus, with a slash; empty: that of the corpus.
+    name
+        From what a file holds to its name below the store's folder, or the end of it.
+    file
+        Of `results.schema`: what reads and checks it.
     """
-    try:
-        text = path.read_bytes()
-        if (content := parse(text)) is None:
-            content = json.loads(text.decode())
-            check(content, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}: not whole JSON (line {error.lineno}: {error.msg}); restore the file"
-        ) from error
-    name = name_of(content)  # a pattern at most times without a star, which is slow to match
-    if not (path.as_posix().endswith(f"/{name}") or path.match(name)):
-        raise InputError(f"{path}: holds {name}; give it its own name again")
-    return content
+
+    what: str
+    folder: str
+    name: Callable[[Any], str]
+    file: TypeAdapter[Any]
+
+    def whole(self, content: Mapping[str, Any], run_id: Any) -> dict[str, Any]:
+        """The content of a new file about a run, checked; raises as `schema.checked`."""
+        whole = {"schema": SCHEMA, **content}
+        checked(self.file, whole, f"{self.what} {run_id!r}")
+        return whole
+
+    def read(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Read and check one file.
+
+        Raises
+        ------
+        InputError
+            As `schema.checked`, and when the file has the name of another.
+        """
+        path = Path(path)
+        try:
+            content: dict[str, Any] = checked(self.file, path.read_bytes(), str(path))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error}") from error
+        if not path.as_posix().endswith(f"/{(name := self.name(content))}"):
+            raise InputError(f"{path}: holds {name}; give it its own name again")
+        return content
+
+    def each(self, root: Root = None) -> Iterator[dict[str, Any]]:
+        """All files in order of path, each read when it is asked for."""
+        return map(self.read, sorted(results_root(root).glob(f"*/{self.folder}*.json")))

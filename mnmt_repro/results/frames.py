@@ -18,8 +18,6 @@ from mnmt_repro.results import decodings
 from mnmt_repro.results.files import Root, results_root
 from mnmt_repro.results.schema import (
     CURVE_FIELDS,
-    DECODED_FIELDS,
-    DECODING_COLUMNS,
     ROW_FIELDS,
     RUN_FIELDS,
 )
@@ -27,6 +25,7 @@ from mnmt_repro.results.store import each_run
 
 _SMALL = 100
 """Files of a store that is read as fast as a frame of it would be found in the cache."""
+_NAMED = ["cohort", "variant", "updates_share"]
 
 
 def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
@@ -58,9 +57,10 @@ def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     """
 
     def read() -> pd.DataFrame:
-        runs = decodings.joined(each_run(root), decodings.load_decodings(root))
-        columns = [*ROW_FIELDS, *DECODED_FIELDS, *DECODING_COLUMNS]
-        return _frame("rows", columns, runs)
+        rows, scores = _frame("rows", ROW_FIELDS, each_run(root)), decodings.scores(root)
+        metrics = [column for column in scores.columns if column not in rows.columns]
+        whole = rows.merge(scores, how="left", on=decodings.SCORED)
+        return whole[[*rows.columns.drop(_NAMED), *metrics, *_NAMED]]
 
     return _where(_kept("rows", root, read), filters)
 
@@ -121,10 +121,8 @@ def _read(content: bytes) -> pd.DataFrame:
 
 def _where(frame: pd.DataFrame, filters: Mapping[str, Any]) -> pd.DataFrame:
     if unknown := sorted(set(filters) - set(frame.columns)):
-        raise InputError(
-            f"no such column to filter by: {', '.join(unknown)}; "
-            f"there are {', '.join(sorted(frame.columns))}"
-        )
+        there = ", ".join(sorted(frame.columns))
+        raise InputError(f"no such column to filter by: {', '.join(unknown)}; there are {there}")
     for column, wanted in filters.items():
         several = isinstance(wanted, Collection) and not isinstance(wanted, str)
         values = list(wanted) if several else [wanted]
@@ -139,7 +137,6 @@ def _frame(part: str, columns: Iterable[str], runs: Iterable[Mapping[str, Any]])
         for name in RUN_FIELDS
         if name != "config"
     }
-    named = ["cohort", "variant", "updates_share"]
     shared: list[list[Any]] = []  # of each run and cohort, what all of its rows have
     records, at = [], []  # each row's own fields, and its place in `shared`
     for content in runs:
@@ -156,18 +153,17 @@ def _frame(part: str, columns: Iterable[str], runs: Iterable[Mapping[str, Any]])
             at += [len(shared)] * len(rows)
             shared.append([*about, _way(run["config"]), cohort, *place])
             records += rows
-    whole = pd.DataFrame(shared, columns=[*run_columns, "way", *named])
+    whole = pd.DataFrame(shared, columns=[*run_columns, "way", *_NAMED])
     own = pd.DataFrame(records, columns=list(columns))
     frame = pd.concat([whole.take(at).reset_index(drop=True), own], axis=1)
-    return frame[[*run_columns, "way", *columns, *named]]
+    return frame[[*run_columns, "way", *columns, *_NAMED]]
 
 
-def _way(config: Any) -> str:
+def _way(config: Mapping[str, Any]) -> str:
     """How a run's mixture weights are given to its model, by the settings of its training."""
-    training = config.get("training") if isinstance(config, Mapping) else None
-    if isinstance(training, Mapping):
-        if training.get("loss_weights"):
-            return "text-matched"
-        if training.get("first_weights"):
-            return "equal-first"
+    training = config.get("training")
+    if isinstance(training, Mapping) and training.get("loss_weights"):
+        return "text-matched"
+    if isinstance(training, Mapping) and training.get("first_weights"):
+        return "equal-first"
     return "sampled"

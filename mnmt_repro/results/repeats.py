@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, check_run
+from mnmt_repro.results.files import Kind, Root, results_root, write_once
+from mnmt_repro.results.schema import RUN
 from mnmt_repro.runs.spec import digest
 
-_FOLDER = "repeats"
 BEGINNING = 0.01
 """Of each pair's validation loss at the first point of the learning curve: the most it may differ
 by. After some two hundred steps rounding has grown to a third of it; of Paper B's runs with other
@@ -151,12 +150,18 @@ def write_repeat(content: Mapping[str, Any], *, root: Root = None) -> Path:
     InputError
         When it breaks the schema.
     """
-    content = {"schema": SCHEMA, **content}
-    run = content.get("run", {})
-    check_run(content, f"repeat of run {run.get('run_id')!r}")
-    outcome = digest([content["rows"], run["hardware"], run["torch"]], 8)
-    path = results_root(root) / run["corpus"] / _FOLDER / f"{run['run_id']}-{outcome}.json"
+    content = _REPEAT.whole(content, content["run"].get("run_id"))
+    path = results_root(root) / _REPEAT.name(content)
     return path if path.exists() else write_once(path, content)
+
+
+def _name_of(content: Mapping[str, Any]) -> str:
+    run = content["run"]
+    outcome = digest([content["rows"], run["hardware"], run["torch"]], 8)
+    return f"{run['corpus']}/repeats/{run['run_id']}-{outcome}.json"
+
+
+_REPEAT = Kind(what="repeat of run", folder="repeats/", name=_name_of, file=RUN)
 
 
 def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
@@ -165,8 +170,6 @@ def load_repeats(*, root: Root = None) -> list[dict[str, Any]]:
     Raises
     ------
     InputError
-        As `files.read_checked`.
+        As `files.Kind.read`.
     """
-    paths = sorted(results_root(root).glob(f"*/{_FOLDER}/*.json"))
-    name_of = f"{{run[corpus]}}/{_FOLDER}/{{run[run_id]}}-*.json".format_map
-    return [read_checked(path, check_run, name_of) for path in paths]
+    return [*_REPEAT.each(root)]

@@ -114,9 +114,9 @@ def _model(fields: Mapping[str, Any], optional: Mapping[str, Any] | None = None)
     return part
 
 
-def _file(fields: Mapping[str, Any]) -> TypeAdapter[Any]:
-    """What reads and checks a file of these parts."""
-    return TypeAdapter(_model({"schema": Literal[SCHEMA], **fields}))
+def _file(fields: Mapping[str, Any]) -> Any:
+    """A file of these parts."""
+    return _model({"schema": Literal[SCHEMA], **fields})
 
 
 def _rows(row: Any, *keys: str, least: int = 0) -> Any:
@@ -125,14 +125,34 @@ def _rows(row: Any, *keys: str, least: int = 0) -> Any:
     return Annotated[list[row], distinct, Field(min_length=least)]
 
 
+def _same_config(run: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a run whose configuration is no longer the one that it was stored with."""
+    if (computed := digest(run["config"])) != run["config_hash"]:
+        raise ValueError(
+            f".config_hash is {run['config_hash']!r}, but run.config has {computed!r}; restore the "
+            "file"
+        )
+    return run
+
+
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a row without a score, and a score of another scorer or without a signature."""
+    about = content["decoding"]
+    for i, row in enumerate(content["rows"]):
+        scored = {metric for metric in STORED_METRICS if metric in row}
+        signed = about["signatures"].get(row["pair"].partition("-")[2], {})
+        if not scored or not scored <= {*SCORERS[about["scorer"]]} & signed.keys():
+            raise ValueError(f"rows[{i}] must have scores of {about['scorer']}, with signatures")
+    return content
+
+
 _KEYS = ("pair", "test_set", "domain")
-_RUN = _file(
-    {
-        "run": _model(RUN_FIELDS),
-        "rows": _rows(_model(ROW_FIELDS, DECODED_FIELDS), *_KEYS, least=1),
-        "curve": list[_model(CURVE_FIELDS)],  # type: ignore[misc]
-    }
-)
+_RUN = {
+    "run": Annotated[_model(RUN_FIELDS), AfterValidator(_same_config)],
+    "rows": _rows(_model(ROW_FIELDS), *_KEYS, least=1),
+    "curve": list[_model(CURVE_FIELDS)],  # type: ignore[misc]
+}
+RUN = TypeAdapter(_file(_RUN))
 _SETTINGS = {
     "sentences": Count,  # of a test set, at most
     "beam": Count,
@@ -156,96 +176,41 @@ _DECODING = {
     "started": str,
 }
 _DECODED_ROW = {"pair": str, "test_set": str, "domain": str, "sentences": Count}
-_DECODINGS = {
-    scorer: _file(
-        {
-            "decoding": _model(_DECODING),
-            "rows": _rows(_model(_DECODED_ROW, dict.fromkeys(metrics, Number)), *_KEYS, least=1),
-        }
-    )
-    for scorer, metrics in SCORERS.items()
-}
+_SCORED_ROW = _model(_DECODED_ROW, dict.fromkeys(STORED_METRICS, Number))
+_DECODINGS = {"decoding": _model(_DECODING), "rows": _rows(_SCORED_ROW, *_KEYS, least=1)}
+_DECODED: Any = Annotated[_file(_DECODINGS), AfterValidator(_signed)]
+DECODING: TypeAdapter[Any] = TypeAdapter(_DECODED)
 ANALYSIS_KEYS = ("analysis", "layer", "block", "pair")
 _ANALYSIS = _model(dict.fromkeys(ANALYSIS_KEYS, str) | {"value": Number})
-_ANALYSES = _file({"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)})
+_ANALYSES = {"run_id": FileName, "commit": str, "rows": _rows(_ANALYSIS, *ANALYSIS_KEYS)}
+ANALYSES = TypeAdapter(_file(_ANALYSES))
 
 
-def check_run(content: Any, where: str) -> None:
-    """Check the content of one file of a run; `where` names it in the message.
-
-    Raises
-    ------
-    InputError
-        Naming the field that is missing, unknown, of the wrong kind, out of range or repeated.
-    """
-    _check(content, _RUN, where)
-    run = content["run"]
-    if (computed := digest(run["config"])) != run["config_hash"]:
-        raise InputError(
-            f"{where}: run.config_hash is {run['config_hash']!r}, but run.config has {computed!r}; "
-            "restore the file"
-        )
-
-
-def parse_run(text: bytes) -> Any:
-    """The content of one file of a run, parsed and checked at once; None where a check fails."""
-    try:
-        content = _RUN.validate_json(text)
-    except ValidationError:
-        return None
-    run = content["run"]
-    return content if digest(run["config"]) == run["config_hash"] else None
-
-
-def check_decoding(content: Any, where: str) -> None:
-    """Check the content of one file of scores of translations, as `check_run` does a run's.
+def checked(file: TypeAdapter[Any], content: Any, where: str) -> Any:
+    """The content of a file of the store, parsed where it is bytes; `where` names it in a message.
 
     Raises
     ------
     InputError
-        As `check_run`, and naming the metric that has no signature.
+        When it is torn, of another schema version, or naming the field that is missing, unknown, of
+        the wrong kind, out of range or repeated.
     """
-    _check_version(content, where)
-    about = content.get("decoding", {})
-    scorer = str(about.get("scorer")) if isinstance(about, dict) else ""
-    if scorer not in SCORERS:
-        raise InputError(f"{where}: decoding.scorer must be one of {', '.join(SCORERS)}")
-    _check(content, _DECODINGS[scorer], where)
-    for i, row in enumerate(content["rows"]):
-        scored = [metric for metric in SCORERS[scorer] if metric in row]
-        if not scored:
-            raise InputError(f"{where}: rows[{i}] has no score")
-        signed = about["signatures"].get(row["pair"].partition("-")[2], {})
-        for metric in scored:
-            if metric not in signed:
-                raise InputError(f"{where}: rows[{i}].{metric} has no signature")
-
-
-def check_analyses(content: Any, where: str) -> None:
-    """Check the content of one file of analyses; raises as `check_run`."""
-    _check(content, _ANALYSES, where)
-
-
-def _check_version(content: Any, where: str) -> None:
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version != SCHEMA:
-        raise InputError(f"{where}: schema is {version!r}, this version reads {SCHEMA}")
-
-
-def _check(content: Any, file: TypeAdapter[Any], where: str) -> None:
-    _check_version(content, where)
     try:
-        file.validate_python(content)
+        if isinstance(content, bytes):
+            return file.validate_json(content)
+        return file.validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
         kind, at = first["type"], place(first["loc"])
-        if kind == "missing":
-            why = " is missing"
+        if kind == "json_invalid":
+            why = f" not whole JSON ({first['ctx']['error']}); restore the file"
+        elif kind == "missing":
+            why = f" {at} is missing"
         elif kind == "extra_forbidden":
-            why = f" is not a field of schema {SCHEMA}"
-        elif kind == "value_error":  # of `_distinct`
-            why = str(first["ctx"]["error"])
+            why = f" {at} is not a field of schema {SCHEMA}"
+        elif kind == "value_error":  # of a check above
+            why = f" {at}{first['ctx']['error']}"
         else:
             asked = re.sub(r"^\w+ should", "must", first["msg"])
-            why = f" {asked}, got {shown(first['input'])}"
-        raise InputError(f"{where}: {at}{why}") from error
+            why = f" {at} {asked}, got {shown(first['input'])}"
+        raise InputError(f"{where}:{why}") from error

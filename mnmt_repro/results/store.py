@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mnmt_repro.results.files import Root, read_checked, results_root, write_once
-from mnmt_repro.results.schema import SCHEMA, check_run, parse_run
+from mnmt_repro.results.files import Kind, Root, results_root, write_once
+from mnmt_repro.results.schema import RUN
+
+_RUN = Kind(what="run", folder="", name="{run[corpus]}/{run[run_id]}.json".format_map, file=RUN)
 
 
 def run_file(corpus: str, run_id: str, root: Root = None) -> Path:
@@ -39,13 +41,7 @@ def write_run(
         When a field is missing, unknown or of the wrong kind, or the run is stored already with
         another content.
     """
-    content = {
-        "schema": SCHEMA,
-        "run": dict(run),
-        "rows": [dict(row) for row in rows],
-        "curve": [dict(point) for point in curve],
-    }
-    check_run(content, f"run {run.get('run_id')!r}")
+    content = _RUN.whole({"run": run, "rows": rows, "curve": curve}, run.get("run_id"))
     return write_once(run_file(run["corpus"], run["run_id"], root), content)
 
 
@@ -55,15 +51,14 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        As `files.read_checked`.
+        As `files.Kind.read`.
     """
-    name_of = "{run[corpus]}/{run[run_id]}.json".format_map
-    return read_checked(Path(path), check_run, name_of, parse_run)
+    return _RUN.read(path)
 
 
 def each_run(root: Root = None) -> Iterator[dict[str, Any]]:
     """Stored runs in order of path, each read when it is asked for: all at once fill the memory."""
-    return map(read_run, sorted(results_root(root).glob("*/*.json")))
+    return _RUN.each(root)
 
 
 def load_runs(root: Root = None) -> list[dict[str, Any]]:

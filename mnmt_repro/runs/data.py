@@ -18,7 +18,6 @@ from mnmt_repro.corpora.encoding import (
     SyllableVocabulary,
     Tags,
     encode,
-    encode_cached,
     encode_conlang,
 )
 from mnmt_repro.corpora.extending import extend_vocabulary
@@ -302,13 +301,11 @@ def _encoded(
     longest = spec.training.max_length
     sentences, validation, notes = {}, {}, []
     for pair in spec.mixture.pairs:
-        whole = encode_cached(train[pair], vocabulary, spec.tags)
+        whole = encode(train[pair], vocabulary, spec.tags)
         sentences[pair] = whole.shorter_than(longest)
         if not sentences[pair].size:
-            raise InputError(
-                f"{pair}: all {whole.size} sentences are longer than --max-length {longest} "
-                "tokens; raise it"
-            )
+            why = f"all sentences are longer than --max-length {longest} tokens; raise it"
+            raise InputError(f"{pair}: {why}")
         if out := whole.size - sentences[pair].size:
             notes.append(
                 f"{pair}: {out:,} of {whole.size:,} sentences left out, longer than --max-length "
@@ -359,10 +356,8 @@ def _generated(spec: RunSpec) -> RunData:
     assert spec.conlang is not None
     longest = spec.conlang.syllables_per_concept * spec.conlang.max_concepts + 1  # with the end
     if longest > spec.training.max_length:
-        raise InputError(
-            f"--max-length {spec.training.max_length}: generated sentences have up to {longest} "
-            "tokens; raise it"
-        )
+        why = f"generated sentences have up to {longest} tokens; raise it"
+        raise InputError(f"--max-length {spec.training.max_length}: {why}")
     vocabulary = SyllableVocabulary(spec.conlang)
     conlang = vocabulary.conlang
     sentences, validation, tests = {}, {}, {}

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ import torch
 
 from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.vocabulary import Vocabulary
-from mnmt_repro.errors import InputError
+from mnmt_repro.evaluation import learned_metrics
 from mnmt_repro.evaluation.metrics import scores
 from mnmt_repro.evaluation.search import SearchConfig, search_all
 from mnmt_repro.runs.code_version import ROOMS
@@ -33,43 +32,22 @@ from mnmt_repro.runs.finished import load_finished
 from mnmt_repro.runs.spec import RunSpec, digest
 from mnmt_repro.training.checkpoint import Checkpoint
 
+Scores = Mapping[str, float | str]
 Texts = dict[str, dict[str, list[str]]]
 """Pair to test set to translations, one a decoded sentence."""
 
 
-SENTENCES, FEWER = 500, {"software25": 100}
-"""Sentences of each test set that are decoded, and of those of a corpus where it is not so many.
+SENTENCES = 500
+"""Sentences of each test set that are decoded, unless one says otherwise.
 
-500 take a run of the mini tier 5 to 25 seconds on one thread, from its smallest size to its
+They take a run of the mini tier 5 to 25 seconds on one thread, from its smallest size to its
 largest.
 """
 SEARCH = SearchConfig()
 
 
-def usual(corpora: Collection[str]) -> int:
-    """How many sentences of each test set runs on some corpora decode, unless one says otherwise.
-
-    Raises
-    ------
-    InputError
-        When they are decoded in different ways.
-    """
-    usually = {FEWER.get(corpus, SENTENCES) for corpus in corpora} or {SENTENCES}
-    if len(usually) > 1:
-        raise InputError("--sentences: say how many; these corpora are decoded in different ways")
-    return usually.pop()
-
-
 def settings_of(sentences: int) -> dict[str, Any]:
-    """How so many sentences of each test set are decoded, as it is stored with the scores.
-
-    Raises
-    ------
-    InputError
-        When there is not one.
-    """
-    if sentences < 1:
-        raise InputError(f"decoding sentences must be at least 1, got {sentences}")
+    """How so many sentences of each test set are decoded, as it is stored with the scores."""
     return {"sentences": sentences, **asdict(SEARCH)}
 
 
@@ -123,10 +101,13 @@ def decode(
     else:
         texts = translate_tests(checkpoint, tests, vocabulary, sentences, device)
         write_bytes(kept, json.dumps(texts, ensure_ascii=False, indent=1).encode())
-    score: Callable[..., Mapping[str, float | str]]
-    score = partial(scores, vocabulary=None if spec.conlang else vocabulary)
-    if bleurt is not None:
-        score = _bleurt(bleurt, device)
+
+    def score(hypotheses: Sequence[str], references: Sequence[str], language: str) -> Scores:
+        if bleurt is not None:
+            return learned_metrics.bleurt(hypotheses, references, bleurt, device=device)
+        pieces = None if spec.conlang else vocabulary
+        return scores(hypotheses, references, language, vocabulary=pieces)
+
     rows, signatures = score_tests(tests, texts, sentences, score)
     decoding = {
         "run_id": spec.run_id,
@@ -174,7 +155,7 @@ def score_tests(
     tests: Mapping[str, Sequence[TestSet]],
     texts: Texts,
     sentences: int,
-    score: Callable[[Sequence[str], Sequence[str], str], Mapping[str, float | str]],
+    score: Callable[[Sequence[str], Sequence[str], str], Scores],
 ) -> tuple[list[dict[str, Any]], dict[str, dict[str, str]]]:
     """Score every test set, whole and in its named parts.
 
@@ -213,11 +194,3 @@ def score_tests(
                     {metric: str(scored[f"{metric}_signature"]) for metric in values}
                 )
     return rows, signatures
-
-
-def _bleurt(checkpoint: Path, device: str) -> Callable[..., dict[str, float | str]]:
-    from mnmt_repro.evaluation.learned_metrics import bleurt
-
-    return lambda hypotheses, references, language: bleurt(
-        hypotheses, references, checkpoint, device=device
-    )

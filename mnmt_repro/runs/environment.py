@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -39,14 +40,8 @@ def parse_processor(cpuinfo: str) -> str:
     >>> parse_processor("vendor_id: X\ncpu family: 6\nmodel: 143\nmodel name: Xeon\n")
     'Xeon (family 6, model 143)'
     """
-    fields: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
+    first = cpuinfo.partition("\n\n")[0]
+    fields = dict(re.findall(r"^(?:cpu )?([\w ]+?)\s*: *(.*?) *$", first, re.MULTILINE))
     name = fields.get("model name", platform.processor() or platform.machine())
-    numbers = [
-        f"{what.removeprefix('cpu ')} {fields[what]}"
-        for what in ("cpu family", "model")
-        if what in fields
-    ]
+    numbers = [f"{what} {fields[what]}" for what in ("family", "model") if what in fields]
     return f"{name} ({', '.join(numbers)})" if numbers else name

@@ -58,10 +58,8 @@ def find_run(folder: Path, spec: RunSpec) -> dict[str, Any] | None:
         return None
     known = read_about(folder)
     if known["identity"] != spec.identity:
-        raise InputError(
-            f"--out {folder}: holds another run ({_differences(spec, known)}); choose another "
-            "folder, or remove this one"
-        )
+        why = f"holds another run ({_differences(spec, known)}); choose another folder"
+        raise InputError(f"--out {folder}: {why}")
     _check_budget(folder, known, spec.training)
     return known
 
@@ -123,16 +121,12 @@ def _check_budget(folder: Path, known: dict[str, Any], config: TrainingConfig) -
     if same_budget(known, config) or not (folder / LAST).exists():
         return
     if config.first_weights is not None:
-        raise InputError(
-            f"--out {folder}: the weights of its run change at a share of the budget, so that a "
-            "longer run is another one; choose another folder"
-        )
+        why = "the weights of its run change at a share of the budget; choose another folder"
+        raise InputError(f"--out {folder}: {why}")
     progress = read_progress(folder / _reached(folder, known))
     if finished(progress, config) or config.decays(progress.step, progress.target_tokens):
-        raise InputError(
-            f"--out {folder}: its run has gone beyond that ({how_far(progress, config)}); give "
-            "more, or choose another folder"
-        )
+        why = f"its run has gone beyond that ({how_far(progress, config)}); give more"
+        raise InputError(f"--out {folder}: {why}")
 
 
 def _reached(folder: Path, known: dict[str, Any]) -> str:

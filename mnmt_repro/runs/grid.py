@@ -11,10 +11,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -199,15 +197,14 @@ class Grid:
         """
         path = Path(path)
         try:
-            node = yaml.compose(read_whole(path).decode(), yaml.SafeLoader)
-            content = yaml.SafeLoader("").construct_document(node) if node else None
+            loader = _Loader(read_whole(path).decode())
+            node = loader.get_single_node()
+            content = loader.construct_document(node) if node else None
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-        except (UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
-            raise InputError(f"{path}: is no YAML file: {' '.join(str(error).split())}") from error
+        except (yaml.YAMLError, ValueError) as error:
+            raise InputError(f"{path}: is no YAML: {' '.join(str(error).split())}") from error
         try:
-            if misread := _misread(node, set()):
-                raise FieldError(*misread)
             if isinstance(content, dict):
                 content = _whole(content, path.parent)
             grid = build(cls, content)
@@ -237,8 +234,7 @@ class Grid:
     @cached_property
     def text(self) -> TrainingText:
         """The text itself, read once."""
-        with _keys_named():
-            return self.source.read()
+        return self.source.read()
 
     def make_vocabulary(self) -> None:
         """Train the vocabulary of all runs, and keep it in the cache, where none is named.
@@ -250,8 +246,7 @@ class Grid:
         """
         from mnmt_repro.runs import data
 
-        with _keys_named():
-            data.make_vocabulary(self.text, self.source)
+        data.make_vocabulary(self.text, self.source)
 
     @cached_property
     def mixtures(self) -> tuple[Mixture, ...]:
@@ -456,38 +451,22 @@ def _from(folder: Path, file: Any) -> Any:
     return ",".join(str(folder / os.path.expanduser(name.strip())) for name in names)
 
 
-@contextlib.contextmanager
-def _keys_named() -> Iterator[None]:
-    """Name options of the command line in a mistake as the keys that they are here."""
-    try:
-        yield
-    except InputError as error:
-        keys = re.sub(r"--([a-z-]+)", lambda at: at[1].replace("-", "_"), str(error))
-        raise InputError(keys) from error
+class _Loader(yaml.SafeLoader):
+    """Leaves numbers as text, since YAML takes 010 for 8 and 1:30 for 90; refuses equal keys."""
 
+    yaml_implicit_resolvers = {
+        first: [rule for rule in rules if rule[0].endswith((":bool", ":null", ":merge"))]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
-def _misread(
-    node: yaml.Node | None, seen: set[int], at: tuple[str | int, ...] = ()
-) -> tuple[Any, str] | None:
-    """Where YAML reads something else than is written: one of two equal keys, 010 as 8, 1:30 as 90.
-
-    `seen` are the nodes that were looked at, as aliases make one node a part of many.
-    """
-    if node is None or id(node) in seen:
-        return None
-    seen.add(id(node))
-    inner: list[tuple[Any, yaml.Node]] = []
-    if isinstance(node, yaml.MappingNode):
-        inner = [(key.value, value) for key, value in node.value]
-        names = [name for name, _ in inner]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            return (*at, twice), "is there twice"
-    elif isinstance(node, yaml.SequenceNode):
-        inner = list(enumerate(node.value))
-    elif node.tag.endswith(":int") and re.match(r"[+-]?0[0-9_]|.*:", node.value):
-        return at, f"YAML takes {node.value} for another number; write it in plain digits"
-    found = (_misread(value, seen, (*at, name)) for name, value in inner)
-    return next(filter(None, found), None)
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        values: list[Any] = []
+        for key, _ in node.value:
+            if key.value in values:
+                why = f"line {key.start_mark.line + 1}: {key.value} is there twice"
+                raise yaml.constructor.ConstructorError(None, None, why)
+            values.append(key.value)
+        return super().construct_mapping(node, deep)
 
 
 def _line(node: yaml.Node | None, at: tuple[str | int, ...]) -> int:

@@ -11,20 +11,15 @@ from pathlib import Path
 from mnmt_repro.errors import InputError
 
 
-class RunHeld(InputError):
-    """Another process is at work on a run."""
-
-
 @contextlib.contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold a run's folder for this process; released when the process ends, however it ends.
 
     Raises
     ------
-    RunHeld
-        When another process holds it.
     InputError
-        When the file system has no locks, or the lock is a link, which could name any file.
+        When another process holds it, the file system has no locks, or the lock is a link, which
+        could name any file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "lock"
@@ -32,32 +27,18 @@ def run_lock(folder: Path) -> Iterator[None]:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be opened ({error.strerror}); remove it, or choose "
-            "a folder that can be written"
+            f"{path}: cannot be opened ({error.strerror}); remove it, or choose another folder"
         ) from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
-            raise RunHeld(f"{folder}: another process is at work on this run") from error
+            raise InputError(f"{folder}: another process is at work on this run") from error
         except OSError as error:
-            raise InputError(
-                f"{path}: cannot be locked ({error.strerror}); choose a folder on another file "
-                "system"
-            ) from error
+            why = f"cannot be locked ({error.strerror}); choose a folder on another file system"
+            raise InputError(f"{path}: {why}") from error
         for part in folder.glob(".*.safetensors.????????"):  # that a killed process was writing
             part.unlink(missing_ok=True)
         yield
     finally:
         os.close(lock)
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a process, this one or another, holds a run's folder now."""
-    if not (folder / "lock").exists():
-        return False
-    try:
-        with run_lock(folder):
-            return False
-    except RunHeld:
-        return True

@@ -96,19 +96,15 @@ def upgrade_of(spec: RunSpec, runs_folder: Path) -> Upgraded:
     assert spec.upgrade is not None
     parent = spec.upgrade.parent
     if not is_trained(parent, runs_folder):
-        raise InputError(
-            f"{runs_folder / parent.run_id}: the run to upgrade ({parent.label}) is not trained "
-            "to its end there; `mnmt-repro sweep` trains it first"
-        )
+        why = f"the run to upgrade ({parent.label}) is not trained to its end; `sweep` trains it"
+        raise InputError(f"{runs_folder / parent.run_id}: {why}")
     if spec.conlang != parent.conlang:
         raise InputError(f"{spec.label}: a run on generated text keeps its parent's languages")
     checkpoint = load_checkpoint(runs_folder / parent.run_id / LAST)
     upgraded = upgrade(checkpoint, spec.upgrade.config, pieces=piece_map(spec))
     if upgraded.model.config != spec.model:
-        raise InputError(
-            f"{spec.label}: the upgrade makes a model of {upgraded.model.config}, "
-            f"declared is {spec.model}"
-        )
+        made = upgraded.model.config
+        raise InputError(f"{spec.label}: the upgrade makes {made}, declared is {spec.model}")
     return upgraded
 
 

@@ -25,16 +25,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError, printable
-from mnmt_repro.runs.lock import RunHeld, is_held, run_lock
-from mnmt_repro.runs.order import Task, is_trained, plan, progress_of, shorter_runs, with_parents
+from mnmt_repro.runs.lock import run_lock
+from mnmt_repro.runs.order import Task, plan, progress_of, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.runs.training_text import TextSource
 
 if TYPE_CHECKING:
     from mnmt_repro.results.repeats import Comparison
-
-PATIENCE = 2.0
-"""Seconds between looks at runs that other processes are at work on."""
 
 LOOK = 5.0
 """Seconds between looks at how far the runs under way are, which their checkpoints say."""
@@ -303,13 +300,12 @@ def sweep(
     it upgrades, which is added where its weights are not there, and for shorter ones of the same
     trajectory.
 
-    Several sweeps of the same folders share the work. Before each run, the store is asked again;
-    a run that another process is at work on is left for later, and taken over if that process dies.
+    A run that another process is at work on has failed here, and the next sweep finds it done.
 
     Parameters
     ----------
     is_done, store
-        The store of results, which this room does not know; `is_done` looks into it each time.
+        The store of results, which this room does not know.
     repeated
         Called with a run that is done and was trained again because another needs its weights;
         where it raises, the run has failed.
@@ -327,8 +323,8 @@ def sweep(
     seconds_per_cost
         Weighs the progress bar and its time left.
     progress_bar
-        Of the sweep, and below it a line for each run under way. None: on a terminal; elsewhere
-        lines in their place, for a log: at each tenth of a run, and when it ends.
+        Of the sweep; above it a line at each tenth of a run, and when it ends. None: the bar is for
+        a terminal, and elsewhere there are the lines alone. False: neither.
     stop
         Picklable. Once it says so, no further run begins, and each worker saves its run after the
         step that it is at, as `training.loop.train` does.
@@ -365,30 +361,26 @@ def sweep(
         total=round(sum(seconds.values())),
         unit="s",
         desc=f"0/{len(tasks)} runs",
-        bar_format="{desc} |{bar}| {percentage:3.0f}% [{elapsed}<{remaining}]{postfix}",
+        bar_format="{desc} |{bar}| {percentage:3.0f}% [{elapsed}<{remaining}]",
         disable=None if progress_bar is None else not progress_bar,
     )
-
-    log = bar.disable and progress_bar is None
-    lines: dict[str, tqdm[Any]] = {}
     tenths: dict[str, int] = {}
 
+    def say(line: str) -> None:
+        if progress_bar is not False:
+            bar.write(printable(line), file=sys.stderr)
+
     def look(spec: RunSpec) -> None:
-        """Show how far a run is, how fast, and how long the rest takes."""
-        if spec.run_id not in lines:
-            how: dict[str, Any] = {"bar_format": "{desc}", "leave": False, "disable": bar.disable}
-            lines[spec.run_id] = tqdm(desc=f"{spec.label}: begun", **how)
+        """Say at each tenth of a run how fast it is, and how long the rest takes."""
         at = progress_of(spec, runs_folder)
         if not (at and at["step"] and at["seconds"]):
             return
         share = spec.training.share_spent(at["step"], at["target_tokens"])
-        pace = at["target_tokens"] / at["seconds"]
-        left = tqdm.format_interval(round(at["seconds"] * max(1 / share - 1, 0)))
-        now = f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left"
-        lines[spec.run_id].set_description_str(now)
-        if log and tenths.get(spec.run_id, -1) < int(10 * share) < 10:
+        if tenths.get(spec.run_id, -1) < int(10 * share) < 10:
             tenths[spec.run_id] = int(10 * share)
-            print(now, file=sys.stderr, flush=True)
+            pace = at["target_tokens"] / at["seconds"]
+            left = tqdm.format_interval(round(at["seconds"] * max(1 / share - 1, 0)))
+            say(f"{spec.label}: {share:.0%} of its updates, {pace:,.0f} tokens/s, {left} left")
 
     def ended(task: Task, failure: str | None = None) -> None:
         spec = task.spec
@@ -398,19 +390,12 @@ def sweep(
         left = [*waiting, *(task.spec.run_id for task in running.values())]
         count = f"{len(tasks) - len(left)}/{len(tasks)} runs"
         bar.set_description(count)
-        bar.set_postfix_str(spec.label)
         bar.update(round(seconds[spec.run_id]))
-        if log and failure is None:
+        if failure is None:
             ahead = sum(seconds[run_id] for run_id in left)
             pace = (time.monotonic() - begun) / max(sum(seconds.values()) - ahead, 1.0)
             rest = tqdm.format_interval(pace * ahead)
-            print(f"{count}, about {rest} left; done: {spec.label}", file=sys.stderr, flush=True)
-
-    def elsewhere(task: Task) -> bool:
-        """Whether another sweep has finished the run."""
-        if task.only_weights:
-            return is_trained(task.spec, runs_folder)
-        return is_done(task.spec)
+            say(f"{count}, about {rest} left; done: {spec.label}")
 
     with bar:
         while waiting or running:
@@ -425,26 +410,16 @@ def sweep(
                     under_way.discard(run_id)
                     ended(task, f"the run to upgrade ({lost}) failed")
                 elif not (task.needs | task.after) & under_way:
-                    if elsewhere(task):
-                        del waiting[run_id]
-                        ended(task)
-                        continue
-                    folder = runs_folder / run_id
-                    if is_held(folder):
-                        continue
                     del waiting[run_id]
+                    folder = runs_folder / run_id
                     running[executor.submit(_in_worker, job(task.spec, folder), folder)] = task
             for future in wait(running, LOOK, FIRST_COMPLETED).done:
                 task = running.pop(future)
-                if task.spec.run_id in lines:
-                    lines.pop(task.spec.run_id).close()
                 try:
                     content = future.result()
                     if not content:  # it was asked to stop
                         continue
                     (repeated if task.only_weights else store)(content)
-                except RunHeld:  # another sweep was faster by a moment
-                    waiting[task.spec.run_id] = task
                 except Exception as error:  # noqa: BLE001 - one bad run must not lose the others
                     ended(task, str(error) or type(error).__name__)  # such as MemoryError
                 else:
@@ -452,28 +427,7 @@ def sweep(
             if work is None and progress_bar is not False:
                 for task in running.values():
                     look(task.spec)
-            if waiting and not running:
-                time.sleep(PATIENCE)
     return list(failures.values())
-
-
-def store_once(content: dict[str, Any], root: Path | None) -> None:
-    """Store a finished run; one that another sweep has stored meanwhile is accepted if it agrees.
-
-    Raises
-    ------
-    InputError
-        When the stored run ended elsewhere.
-    """
-    from mnmt_repro import results
-
-    run = content["run"]
-    try:
-        results.write_run(**content, root=root)
-    except InputError:
-        if not results.run_file(run["corpus"], run["run_id"], root).exists():
-            raise
-        keep_repeat(content, root=root, store=False, required=True)
 
 
 def keep_repeat(
@@ -519,12 +473,12 @@ def train_missing(specs: Sequence[RunSpec], root: Path, **how: Any) -> list[str]
     **how
         The other parameters of `sweep`.
     """
-    from mnmt_repro.results import run_file
+    from mnmt_repro.results import run_file, write_run
 
     return sweep(
         specs,
         is_done=lambda spec: run_file(spec.corpus, spec.run_id, root).exists(),
-        store=partial(store_once, root=root),
+        store=lambda done: write_run(**done, root=root),
         repeated=partial(keep_repeat, root=root, required=True),
         seconds_per_cost=seconds_per_cost_of(specs, stored_runs(specs, root)),
         **how,

@@ -114,24 +114,18 @@ class Trained:
         InputError
             When there is none, or several; the message lists them.
         """
-        if self.any_pair:
-            if source is None and self.tags not in ("none", "source"):
-                raise InputError(f"--to {target}: say --from which language")
+        option = f"--to {target}" if source is None else f"--from {source} --to {target}"
+        needed = source is None and self.tags not in ("none", "source")
+        if self.any_pair or source is not None:
+            if needed:
+                raise InputError(f"{option}: say --from which language")
             pair = f"{source or ANY}-{target}"
-            self.check_direction(pair, f"--to {target}")
+            self.check_direction(pair, option)
             return pair
-        known = ", ".join(self.pairs)
         there = [pair for pair in self.pairs if pair.partition("-")[2] == target]
-        if source is not None:
-            self.check_direction(f"{source}-{target}", f"--from {source} --to {target}")
-            return f"{source}-{target}"
-        if not there:
-            more = "; say --from which language for another direction" * self.continued
-            raise InputError(f"--to {target}: the model was trained on {known}{more}")
-        if len(there) > 1 and self.tags not in ("none", "source"):
-            raise InputError(
-                f"--to {target}: say --from which language; the model was trained on {known}"
-            )
+        if not there or (len(there) > 1 and needed):
+            more = "say --from which language; " * bool(there or self.continued)
+            raise InputError(f"{option}: {more}the model was trained on {', '.join(self.pairs)}")
         return there[0]
 
 
@@ -195,7 +189,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
-            raise InputError(f"{path}: format {about['format']!r}; this version reads {FORMAT}")
+            raise FieldError(("format",), f"this version reads {FORMAT}, not {about['format']!r}")
         for name, kind in (_KINDS | MORE).items():
             if name in about:
                 convert(about[name], kind, (name,))
@@ -208,8 +202,6 @@ def read_about(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{folder}: no model of `mnmt-repro train` here ({RUN}: {error.strerror})"
         ) from error
-    except InputError:
-        raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path}: torn; train again into another folder") from error
     return about
@@ -230,10 +222,8 @@ def read_vocabulary(folder: Path, about: dict[str, Any]) -> Vocabulary:
         path = folder / RUN
         vocabulary = SyllableVocabulary(build(ConlangConfig, about["conlang"]))
     if vocabulary.hash != about["vocabulary"]:
-        raise InputError(
-            f"{path}: pieces of hash {vocabulary.hash}, but the model was trained with "
-            f"{about['vocabulary']}; restore the file"
-        )
+        both = f"pieces of hash {vocabulary.hash}, the model was trained with {about['vocabulary']}"
+        raise InputError(f"{path}: {both}; restore the file")
     return vocabulary
 
 
@@ -268,10 +258,8 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
         return
     progress, config = read_progress(folder / LAST), TrainingConfig(**about["training"])
     if not finished(progress, config):
-        tell(
-            f"{folder}: unfinished, stopped at {how_far(progress, config)}; "
-            "the same `train` goes on"
-        )
+        at = how_far(progress, config)
+        tell(f"{folder}: unfinished, stopped at {at}; the same `train` goes on")
 
 
 def load_trained(folder: Path, *, device: str = "cpu") -> Trained:

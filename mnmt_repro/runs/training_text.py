@@ -184,8 +184,6 @@ def hold_out(texts: Mapping[str, Bitext]) -> tuple[dict[str, Bitext], dict[str, 
         train[pair] = text.select(unseen)
         valid[pair] = text.select(held[pair][:VALIDATION_SENTENCES])
         if not unseen:
-            raise InputError(
-                f"--data {pair}: too few different sentences to hold some out for validation; "
-                "give more, or name others with --valid"
-            )
+            why = "too few different sentences to hold some out; give more, or others by --valid"
+            raise InputError(f"--data {pair}: {why}")
     return train, valid

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,6 @@ import sympy as sp
 from scipy import stats
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.corpora.mixture import explicit_weights
 from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -332,10 +331,37 @@ class _Comparison(NamedTuple):
     naive: Fraction
 
 
+def explicit_weights(p: Mapping[str, Any], mean_tokens: Mapping[str, Any]) -> dict[str, Any]:
+    """Task weights w_i of Eq. 4 whose expected gradient equals that of sampling by `p`.
+
+    Sampling sentences with probability p_i and summing token losses gives pair i the expected
+    weight p_i times its mean target length times its mean loss per token. Explicit scalarization
+    of losses per token therefore needs w_i proportional to p_i * mean_tokens_i.
+
+    Parameters
+    ----------
+    p, mean_tokens
+        Weight of each pair, such as `Mixture.weights`, and its mean target tokens a sentence.
+
+    Returns
+    -------
+    dict
+        Weights that sum to one.
+
+    Examples
+    --------
+    >>> explicit_weights({"a-b": 0.5, "a-c": 0.5}, {"a-b": 30.0, "a-c": 10.0})
+    {'a-b': 0.75, 'a-c': 0.25}
+    """
+    products = {pair: weight * mean_tokens[pair] for pair, weight in p.items()}
+    total = sum(products.values())
+    return {pair: product / total for pair, product in products.items()}
+
+
 def compare_counting() -> _Comparison:
     """The example's expected gradient a token under sampling, and that of Eq. 4.
 
-    The latter with the weights of `corpora.mixture.explicit_weights`, and naively with w = p.
+    The latter with the weights of `explicit_weights`, and naively with w = p.
     """
     weights = explicit_weights(EXAMPLE_WEIGHTS, mean_tokens(EXAMPLE))
     each = (explicit_gradient(EXAMPLE, w) for w in (weights, EXAMPLE_WEIGHTS))

@@ -23,7 +23,6 @@ from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Cells, cells_of, check_grid, in_regime
 from mnmt_repro.papers.effects.noise import Measures, NoRowsYet, OutOfRegime
 from mnmt_repro.papers.effects.variants import Variants
-from mnmt_repro.results.reads import frame_digest
 
 _NOWHERE = np.zeros(0, dtype=np.intp)
 Units = dict[str, Measures]
@@ -89,8 +88,11 @@ class Evidence:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of all values, in their order."""
-        return text_digest(*map(frame_digest, (self.frame, self.curves, self.analyses)))
+        """Hash of all columns and values, in their order."""
+        frames = (self.frame, self.curves, self.analyses)
+        values = (pd.util.hash_pandas_object(frame, index=False).to_numpy() for frame in frames)
+        columns = (" ".join(frame.columns) for frame in frames)
+        return text_digest(*columns, *(each.tobytes() for each in values))
 
     @cached_property
     def _places(self) -> Mapping[str, NDArray[np.intp]]:

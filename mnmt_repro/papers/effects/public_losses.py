@@ -7,47 +7,18 @@ exponent per domain and one multiplier per mixture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import stats
 
-from mnmt_repro.corpora.fetch import download
 from mnmt_repro.laws import JointLawFit, fit_joint_law
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 EXTERNAL = "external"
 """The tier of these rows."""
-
-ORIGIN_URL = "https://raw.githubusercontent.com/"
-"""Where the repositories of the originals can be read, file by file and by commit."""
-
-
-def fetch_originals(
-    table: Path, folder: Path, *, base_url: str = ORIGIN_URL
-) -> Iterator[tuple[Path, str]]:
-    """Download what the tables were selected from, by commit and SHA-256; give file and repository.
-
-    Files keep the paths that they have in their repositories, since some have the same name.
-
-    Parameters
-    ----------
-    table
-        With the columns ``repository, commit, path, sha256``.
-    folder
-        Where the files go that are not there yet.
-
-    Raises
-    ------
-    InputError
-        As `corpora.fetch.download`.
-    """
-    for each in pd.read_csv(table, dtype=str).to_dict("records"):
-        parent, _, name = each["path"].rpartition("/")
-        where = f"{base_url}{each['repository']}/{each['commit']}/{parent}/"
-        yield download(where, name, each["sha256"], folder / parent), each["repository"]
 
 
 def load_external(folder: Path) -> pd.DataFrame:

@@ -1,10 +1,9 @@
 """A page is executed when something changed that decides its outputs, and reused otherwise.
 
 Its last execution lies in ``_build/executed``, with a hash of its code cells, the parameters, the
-package, the libraries that decide how it looks and the data, and with what it read of the results
-store. A page of another hash, or other rows, is executed again. One whose prose alone has changed
-keeps its outputs. As a Sphinx extension this module gives plain ``jupyter-book build .`` these
-pages.
+package, the libraries that decide how it looks, the data and the results store. A page of another
+hash is executed again. One whose prose alone has changed keeps its outputs. As a Sphinx extension
+this module gives plain ``jupyter-book build .`` these pages.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +39,10 @@ from mnmt_repro.papers.pages.notebooks import (
 )
 from mnmt_repro.repository import ROOT
 from mnmt_repro.results import results_root
-from mnmt_repro.results.reads import READS, digest_now
 
 LIBRARIES = (
     *NUMERIC, "altair", "beautifulsoup4", "ipykernel", "jinja2", "jupyter-book", "myst-nb",
-    "nbconvert", "nbformat", "papermill", "pooch", "requests", "sphinx", "sphinx-exercise",
+    "nbconvert", "nbformat", "papermill", "sphinx", "sphinx-exercise",
     "sphinx-external-toc", "sphinx-mathjax-offline", "sphinx-reredirects", "sympy", "tabulate",
     "tqdm", "typing-extensions", "vl-convert-python",
 )  # fmt: skip
@@ -93,7 +90,6 @@ def executed_pages(
     declared = {page: declared_parameters(source / page) for page in pages}
     values = match_parameters(declared, parameters)
     inputs = _inputs(source, {page.parts[0] for page in declared})
-    rows, now = _folder_digest(results_root()), cache(digest_now)  # pages read the same rows
     shown, states = {}, {}
     for page in declared:
         written = nbformat.read(source / page, as_version=4)
@@ -103,18 +99,11 @@ def executed_pages(
             shown[page] = written
         elif (folder / page).is_file():  # written by us: to validate it takes a second
             last = nbformat.v4.reads((folder / page).read_text(encoding="utf-8"))
-            if last.metadata.get("state") != states[page]:
-                continue
-            if last.metadata["rows"] != rows:
-                reads = last.metadata.get("reads", [["all", {}, ""]])
-                if any(now(name, json.dumps(asked)) != digest for name, asked, digest in reads):
-                    continue
-                last.metadata["rows"] = rows
-                write_bytes(folder / page, nbformat.writes(last).encode())
-            shown[page] = _with_prose(last, written)
+            if last.metadata.get("state") == states[page]:
+                shown[page] = _with_prose(last, written)
     changed = {page: values[page] for page in declared if page not in shown}
     for page, executed in execute_pages(source, changed, jobs=jobs):
-        executed.metadata |= {"state": states[page], "rows": rows}
+        executed.metadata["state"] = states[page]
         write_bytes(folder / page, nbformat.writes(executed).encode())
         shown[page] = executed
     print(
@@ -151,7 +140,7 @@ def _with_prose(last: NotebookNode, written: NotebookNode) -> NotebookNode:
 
 
 def _inputs(source: Path, folders: Iterable[str]) -> str:
-    """Hash of what any page may read but results: code, data, settings, files beside the pages."""
+    """Hash of what any page may read: code, data, results, settings, files beside the pages."""
     beside = [
         path
         for folder in folders
@@ -161,15 +150,11 @@ def _inputs(source: Path, folders: Iterable[str]) -> str:
     settings = [
         f"{name}={value}"
         for name, value in sorted(os.environ.items())
-        if name.startswith("MNMT_REPRO_") and name not in ("MNMT_REPRO_CACHE", PARAMETERS, READS)
+        if name.startswith("MNMT_REPRO_") and name not in ("MNMT_REPRO_CACHE", PARAMETERS)
     ]
-    data = ROOT / "data"
-    rows = {results_root(), data / "results"}
-    others = [path for path in data.rglob("*") if not rows & {*path.parents}]
-    return text_digest(
-        code_digest(libraries=LIBRARIES), *settings,
-        files_digest(data, others), files_digest(source, beside),
-    )  # fmt: skip
+    data = map(_folder_digest, (ROOT / "data", results_root()))
+    code = code_digest(libraries=LIBRARIES)
+    return text_digest(code, *settings, *data, files_digest(source, beside))
 
 
 def _texts(values: Mapping[str, Any]) -> list[str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import json
 import multiprocessing
 import os
 import re
 import shlex
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from multiprocessing import connection
 from pathlib import Path
@@ -21,7 +19,6 @@ from nbformat import NotebookNode
 from tqdm import tqdm
 
 from mnmt_repro.errors import InputError, remedy
-from mnmt_repro.results.reads import READS
 
 CELL_TIMEOUT = 600  # seconds; a page reads cached results, so this only ends a hang
 KERNEL_STARTS = 3  # Jupyter picks free ports before its kernel opens them; others may be faster
@@ -123,8 +120,6 @@ def _same_type(page: Path, name: str, default: Any, value: Any) -> Any:
 def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") -> NotebookNode:
     """Execute a page in a kernel of its own, and return it with its outputs.
 
-    The metadata `reads` has what it read of the results store, as `results.reads` writes it.
-
     Parameters
     ----------
     source
@@ -145,24 +140,17 @@ def execute_page(source: Path, parameters: Mapping[str, Any], name: str = "") ->
     name = name or str(source)
     for starts_left in reversed(range(KERNEL_STARTS)):
         try:
-            with tempfile.NamedTemporaryFile() as reads:
-                os.environ[READS] = reads.name
-                page = papermill.execute_notebook(
-                    str(source),
-                    None,
-                    parameters=dict(parameters),
-                    kernel_name="python3",
-                    cwd=source.parent,
-                    progress_bar=False,
-                    execution_timeout=CELL_TIMEOUT,
-                    iopub_timeout=CELL_TIMEOUT,  # its 4 seconds are too few on a busy machine
-                    extra_arguments=[
-                        "--log-level=CRITICAL",  # of the kernel's log, not of the page
-                        "--IPKernelApp.extensions=mnmt_repro.results.reads",
-                    ],
-                )
-                page.metadata["reads"] = [json.loads(line) for line in set(reads)]
-            return page
+            return papermill.execute_notebook(
+                str(source),
+                None,
+                parameters=dict(parameters),
+                kernel_name="python3",
+                cwd=source.parent,
+                progress_bar=False,
+                execution_timeout=CELL_TIMEOUT,
+                iopub_timeout=CELL_TIMEOUT,  # its 4 seconds are too few on a busy machine
+                extra_arguments=["--log-level=CRITICAL"],  # of the kernel's log, not of the page
+            )
         except PapermillExecutionError as error:
             where = f"{name}, cell {error.cell_index + 1}: {error.ename}: {error.evalue}"
             trace = without_colours("\n".join(error.traceback))
