@@ -363,6 +363,11 @@ def test_bleurt_has_a_file_of_its_own_and_joins_the_rest(
     frame = results.load(root=store)
     assert frame["bleurt"].notna().all() and frame["chrf"].notna().all()
     assert frame["bleurt_signature"].str.contains("BLEURT-x").all()
+    trained.store(tmp_path / "lost")
+    scored["rows"][0]["test_set"] = "elsewhere"
+    results.write_decoding(scored, root=tmp_path / "lost")
+    with pytest.raises(InputError, match="no run has a row of: .*elsewhere"):
+        results.load(root=tmp_path / "lost")
 
 
 def test_without_bleurt_it_is_said_what_is_needed(

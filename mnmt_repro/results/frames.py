@@ -59,6 +59,11 @@ def load(*, root: Root = None, **filters: Any) -> pd.DataFrame:
     def read() -> pd.DataFrame:
         rows, scores = _frame("rows", ROW_FIELDS, each_run(root)), decodings.scores(root)
         metrics = [column for column in scores.columns if column not in rows.columns]
+        lost = pd.MultiIndex.from_frame(scores[decodings.SCORED]).difference(
+            pd.MultiIndex.from_frame(rows[decodings.SCORED])
+        )
+        if len(lost := lost[lost.isin(set(rows["run_id"]), level="run_id")]):
+            raise InputError(f"translations are scored that no run has a row of: {lost[0]}")
         whole = rows.merge(scores, how="left", on=decodings.SCORED)
         return whole[[*rows.columns.drop(_NAMED), *metrics, *_NAMED]]
 
