@@ -68,7 +68,7 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
 def test_why_the_factor_falls_is_read_off_text_matched_runs(
     matched: tuple[float, float], cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ways = {"all of the text": (5.0, 3.0), "text-matched": matched}
+    ways = {"long runs": (5.0, 3.0), "text-matched": matched}
     shares = pd.DataFrame(
         [
             {"way": way, "n": n, "times": times}

@@ -91,7 +91,7 @@ def why_it_falls(weight: float = 0.05) -> Markdown:
     """
     matched_runs = f"{LONG}-matched"
     rows = results.load(cohort=[LONG, matched_runs], test_set="indomain", domain="all")
-    both = {way: ways(LONG)[way] for way in ("all of the text", "text-matched")}
+    both = {way: ways(LONG)[way] for way in ("long runs", "text-matched")}
     shares = fractions_by_way(rows, both, weight)
     if shares.empty or shares["way"].nunique() < 2:
         return Markdown("*The long runs that would show why are not in the store that is read.*")
@@ -105,8 +105,8 @@ def why_it_falls(weight: float = 0.05) -> Markdown:
     return Markdown(
         "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
         f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at "
-        f"N = {shares['n'].min():,} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,} with all "
-        "of the text. Where a pair reads as much text at this weight as alone (*text-matched*), "
+        f"N = {shares['n'].min():,} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,} in long "
+        "runs. Where a pair reads as much text at this weight as alone (*text-matched*), "
         f"it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. "
         f"These runs have {' to '.join(map(str, seeds))} seeds a pair, so this is no verdict (A7)."
     )
