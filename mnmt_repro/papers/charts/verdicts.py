@@ -98,7 +98,7 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'Undecided: the interval reaches 0.2 points into the limits, and 33.0 points lie outside. '
+    'The interval reaches 0.2 points into the limits, and 33.0 points lie outside. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
@@ -106,7 +106,7 @@ def reach(row: pd.Series) -> str:
     inside = 100 * (min(row["high"], high) - max(row["low"], low))
     outside = 100 * (row["high"] - row["low"]) - inside
     return (
-        f"Undecided: the interval reaches {inside:.1f} points into the limits, "
+        f"The interval reaches {inside:.1f} points into the limits, "
         f"and {outside:.1f} points lie outside. "
     )
 
