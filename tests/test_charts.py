@@ -13,7 +13,7 @@ from stored_claims import made_claim, made_verdict, stored_table
 
 from mnmt_repro.papers.charts import opening, verdicts
 from mnmt_repro.papers.charts.forest import forest
-from mnmt_repro.papers.charts.lines import lines
+from mnmt_repro.papers.charts.lines import label_places, lines
 from mnmt_repro.papers.charts.theme import INK
 
 ESTIMATES = pd.DataFrame(
@@ -87,6 +87,19 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert "over 2" in str(bounded.to_dict()["datasets"])
     plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
     assert marks(plain) == {"line", "text"}
+
+
+def test_labels_away_from_their_lines_stand_in_order_of_the_weight() -> None:
+    ends = {0.05: [(0, 4.0), (1, 3.0)], 0.5: [(0, 3.0), (0.5, 2.0)], 0.9: [(0, 2.9), (0.5, 2.1)]}
+    curves = pd.DataFrame(
+        [{"p": p, "loss": x, "score": y} for p, line in ends.items() for x, y in line]
+    )
+    under = pd.DataFrame({"loss": [0.55, 0.55], "score": [2.0, 2.1]})  # of two labels
+    look = {"ends": (0, 5), "log": False, "height": 300}
+    places = label_places(curves, under, "loss", "score", "p", **look).sort_values("label_y")
+    assert places["p"].tolist() == [0.9, 0.5, 0.05]  # where lines went on: 0.5, 0.9, 0.05
+    beside = label_places(curves, None, "loss", "score", "p", **look).sort_values("label_y")
+    assert beside["p"].tolist() == [0.5, 0.9, 0.05]
 
 
 @pytest.fixture

@@ -120,9 +120,9 @@ def test_each_way_is_read_on_its_single_pairs() -> None:
     rows = pd.concat([sampled, weighted[~alone]]).assign(passes=2.0)
     read = settled.fractions_by_way(rows, settled.ways(GRID), 0.05).set_index(["way", "n"])
     assert list(dict.fromkeys(read.index.get_level_values("way"))) == [
-        "all of the text", "text-matched",
+        "long runs", "text-matched",
     ]  # fmt: skip
-    whole, weight = (read.loc[way, MIXED[1]] for way in ("all of the text", "text-matched"))
+    whole, weight = (read.loc[way, MIXED[1]] for way in ("long runs", "text-matched"))
     assert whole["times"] == pytest.approx(0.05**-0.5, rel=1e-3)
     assert weight["times"] / whole["times"] == pytest.approx(0.9**-5, rel=1e-3)
     assert whole["own"] == pytest.approx(1e6 / MIXED[1]) and whole["passes"] == 2

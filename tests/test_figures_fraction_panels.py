@@ -68,7 +68,7 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
 def test_why_the_factor_falls_is_read_off_text_matched_runs(
     matched: tuple[float, float], cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ways = {"all of the text": (5.0, 3.0), "text-matched": matched}
+    ways = {"long runs": (5.0, 3.0), "text-matched": matched}
     shares = pd.DataFrame(
         [
             {"way": way, "n": n, "times": times}
@@ -84,4 +84,4 @@ def test_why_the_factor_falls_is_read_off_text_matched_runs(
     monkeypatch.setattr(charts, "fractions_by_way", lambda *_: shares)
     said = charts.why_it_falls().data
     assert cause in said and "from 5.0 at N = 100 to 3.0 at N = 900" in said
-    assert "have 2 seeds a pair" in said
+    assert "have 2 seeds a pair" in said and "log f on log N is" in said

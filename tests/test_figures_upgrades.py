@@ -71,6 +71,11 @@ def test_what_is_not_stored_is_missing(bench: Variants) -> None:
     assert bench.by_direction(deep, ALL).isna().all()
 
 
+def test_baselines_fall_over_the_last_half_of_their_updates(bench: Variants) -> None:
+    falls = upgrades.falls_of_baselines(bench.own)
+    assert falls["M25"] == pytest.approx(100 * (1 - 1 / 1.1)) == falls["M25-wide"]
+
+
 def test_budgets_compare_losses_of_the_whole_text(bench: Variants) -> None:
     table = upgrades.budgets(bench.own).set_index("model")
     wide = table[table.index.str.startswith("wider")]  # after 10, 30 and 50 % of the updates

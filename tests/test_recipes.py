@@ -21,6 +21,7 @@ from test_repeats import QUICK
 
 from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
+from mnmt_repro.cli.train_options import TrainOptions
 from mnmt_repro.laws import fit_mixture_law, leave_one_mixture_out
 from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.runs.grid import Grid
@@ -124,6 +125,11 @@ def test_the_table_of_losses_shows_rows_of_ours() -> None:
         (loss,) = stored.loc[same & (stored["n_non_embedding"] == row.n), "cross_entropy"]
         assert round(loss, 3) == row.loss
     assert len(shown) == 6 and shown["p"].tolist()[:2] == [0.3, 0.7]
+
+
+def test_the_page_says_how_often_a_checkpoint_is_written() -> None:
+    seconds = TrainOptions.__dataclass_fields__["checkpoint_seconds"].default
+    assert f"writes every {seconds:g} seconds" in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_errors_of_larger_models_are_those_of_the_planner() -> None:

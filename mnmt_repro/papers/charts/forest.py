@@ -154,7 +154,7 @@ def _panel(
 
 
 _PANELS = {
-    "settled": "the paper's text per parameter",
+    "settled": "long runs, the paper's text per parameter",
     "steady": "with a final decay",
     "external": "public runs",
     "": "stopped early",

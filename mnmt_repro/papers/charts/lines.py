@@ -211,6 +211,7 @@ def label_places(
     """Where the label of each line stands: beside its end, and no nearer to another than a line.
 
     If dots would lie under half of the labels, all stand at the right edge, as if lines went on.
+    There weights and sizes are listed in their order, because no line leads to its label.
 
     Returns
     -------
@@ -251,6 +252,9 @@ def label_places(
             slope = ((last[y] - before[y]) / (last[x] - before[x])).fillna(0)
             edge = curves[x].max()
             places = spread(last.assign(**{x: edge, y: last[y] + slope * (edge - last[x])}))
+            if by in ("p", "n"):
+                rises = places.index[0] < places.index[-1]
+                places = places.sort_index(ascending=rises).assign(**{y: places[y].array})
     written = [_label(by, name) for name in places.index]
     return places.reset_index()[[by, x]].assign(label=written, label_y=places[y].map(back).array)
 

@@ -26,9 +26,9 @@ IMPORTANCES = tuple(round(0.05 * k, 2) for k in range(2, 19))
 """Of the first pair, 0.1 to 0.9, as its slider offers; the second pair has the rest."""
 SIZES = 40
 """About how many sizes the slider offers."""
-STEP = 0.0025
-"""Of the weights among which the best one is looked for."""
-DRAWS = 300
+STEP = 0.001
+"""Of the weights among which the best one is looked for: fine enough for two right digits."""
+DRAWS = 500  # as many as `recommend_weights` makes, so that both print one interval
 
 
 def sizes_offered(laws: Mapping[str, FractionFit]) -> list[int]:

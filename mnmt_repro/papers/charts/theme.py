@@ -15,8 +15,9 @@ GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-#: Dark to light, as viridis without its light end: readable without colour vision, and in print.
-_DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#21858c", "#25935a")
+#: Dark to light: readable without colour vision, and in print. It ends in amber, not in green, so
+#: that the weights from 0.5 on, whose lines lie close together, differ in hue.
+_DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#1f8080", "#5c8a1e", "#c47500")
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
@@ -67,7 +68,7 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     Examples
     --------
     >>> weight_colours([0, 0.5, 1])
-    ['#440154', '#31688e', '#25935a']
+    ['#440154', '#287487', '#c47500']
     """
     known = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in _DARK_TO_LIGHT])
     places = np.linspace(0, 1, len(known))

@@ -88,6 +88,29 @@ def _barely(row: pd.Series) -> bool:
     return bool(min(apart) < NEAR * row["resolution"])
 
 
+def reach(row: pd.Series) -> str:
+    """Why an effect with a range of limits is undecided, in words; empty where it is decided.
+
+    Parameters
+    ----------
+    row
+        A stored row whose effect and limits are shares.
+
+    >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
+    >>> reach(pd.Series(row))
+    'The interval reaches 0.2 points into the limits, and 33.0 points lie outside. '
+    """
+    if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
+        return ""
+    low, high = map(float, str(row["limit"]).split(" to "))
+    inside = 100 * (min(row["high"], high) - max(row["low"], low))
+    outside = 100 * (row["high"] - row["low"]) - inside
+    return (
+        f"The interval reaches {inside:.1f} points into the limits, "
+        f"and {outside:.1f} points lie outside. "
+    )
+
+
 def effect_of(row: pd.Series) -> str:
     """The effect behind a stored verdict with its interval, or why there is none."""
     if pd.isna(row["value"]):

@@ -204,7 +204,7 @@ def ways(grid: str) -> dict[str, tuple[str, str]]:
     """Cohorts of the mixtures and of the single pairs, by how a grid of this tier is trained."""
     return {
         "half of the text": (f"{grid}-half", f"{grid}-half"),
-        "all of the text": (grid, grid),
+        "long runs": (grid, grid),
         "text-matched": (f"{grid}-matched", grid),
         "equal-first": (f"{grid}-equal-first", grid),
     }

@@ -316,6 +316,24 @@ def budgets(rows: pd.DataFrame) -> Rows:
             }
 
 
+def falls_of_baselines(rows: pd.DataFrame) -> pd.Series[float]:
+    """Per cent by which losses of models from scratch fall over the last half of their updates.
+
+    Parameters
+    ----------
+    rows
+        Of the cohort ``software25-main`` and one test set, from `results.load`.
+
+    Returns
+    -------
+    Series
+        A number for each model, of the mean loss over directions and seeds.
+    """
+    scratch = rows[rows["variant"].isin([*published.UPGRADES.values()])]
+    means = scratch.pivot_table("cross_entropy", "variant", "updates_share")
+    return 100 * (1 - means[1.0] / means[0.5])
+
+
 def _logs_above(rows: pd.DataFrame) -> Callable[..., pd.Series[float]]:
     """How far the log of a group's loss lies above that of another run: a mean for each seed.
 
