@@ -19,14 +19,7 @@ from mnmt_repro.papers.charts.badge import NOT_MEASURED, STYLE
 from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.papers.charts.verdicts import (
-    badge,
-    claims_by_id,
-    headline,
-    reason,
-    shown_verdict,
-    tally,
-)
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -140,33 +133,28 @@ def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdo
 
     The verdicts are those of `scoreboard`, row for row.
     """
-    of: dict[str, list[str]] = {OUT_OF_REACH: [], NOT_MEASURED: [], "in part": []}
-    unjudged: dict[str, list[str]] = {}
+    missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Not measured yet"}
+    kinds = (*missing.values(), "Re-made in part", "Re-made, not judged")
+    lists: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}  # ids by their reason
     for exhibit in exhibits:
-        rows = [headline(stored, claim) for claim in exhibit.claims]
-        first, *others = [shown_verdict(row) for row in rows] or [""]
-        open_ones = [
-            f"{claim} is {verdict}"
-            for claim, verdict in zip(exhibit.claims[1:], others, strict=True)
-            if verdict in of
-        ]
-        if first in of:
-            of[first].append(f"{exhibit.id} ({reason(rows[0])})")
-        elif not exhibit.page:
-            of[OUT_OF_REACH].append(f"{exhibit.id} ({exhibit.reason})")
-        elif not _row(exhibit, stored)["badges"]:
-            unjudged.setdefault(exhibit.reason, []).append(exhibit.id)
-        elif open_ones:
-            of["in part"].append(f"{exhibit.id} ({', '.join(open_ones)})")
-    drawn = [f"{', '.join(names)} ({why})" for why, names in unjudged.items()]
-    bullets = {
-        "Not re-made": of[OUT_OF_REACH],
-        "Not measured yet": of[NOT_MEASURED],
-        "Re-made in part": of["in part"],
-        "Re-made, not judged": drawn,
-    }
-    text = (f"- **{title}**: {'; '.join(each) or 'none'}." for title, each in bullets.items())
-    return Markdown("\n".join(text))
+        badges = _row(exhibit, stored)["badges"]
+        verdicts = dict(zip(exhibit.claims, (each.verdict for each in badges), strict=False))
+        gaps = [f"{claim} is {said}" for claim, said in verdicts.items() if said in missing]
+        if not badges:
+            kind, why = kinds[3] if exhibit.page else kinds[0], exhibit.reason
+        elif badges[0].verdict in missing:
+            kind = missing[badges[0].verdict]
+            why = reason(headline(stored, exhibit.claims[0]))
+        elif gaps:
+            kind, why = kinds[2], ", ".join(gaps)
+        else:
+            continue
+        lists[kind].setdefault(why, []).append(exhibit.id)
+    lines = []
+    for kind, ids in lists.items():
+        listed = "; ".join(f"{', '.join(names)} ({why})" for why, names in ids.items())
+        lines.append(f"- **{kind}**: {listed or 'none'}.")
+    return Markdown("\n".join(lines))
 
 
 def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
@@ -282,24 +270,15 @@ def times_larger(table: pd.DataFrame, quantity: str) -> str:
     )
 
 
-def judged_scale(table: pd.DataFrame, rows: pd.DataFrame) -> tuple[str, str]:
-    """Parameters behind most verdicts on Paper A, and how many times as many the paper has at most.
+def judged_sizes(rows: pd.DataFrame) -> str:
+    """Parameters of the models behind most verdicts on Paper A.
 
-    Parameters
-    ----------
-    table, rows
-        From `scales`, and what it read.
-
-    >>> table = pd.DataFrame({"paper": ["A"], "whose": ["the paper"], "high": [1.02e9]})
-    >>> table["quantity"] = "parameters without embeddings"
     >>> rows = pd.DataFrame({"cohort": "conlang-steady", "n_non_embedding": [732, 37_216]})
-    >>> judged_scale(table, rows)
-    ('732 to 37,216', '27,000')
+    >>> judged_sizes(rows)
+    '732 to 37,216'
     """
-    ours = rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"]
-    of_paper = table.query("paper == 'A' and whose == 'the paper'").set_index("quantity")["high"]
-    times = of_paper["parameters without embeddings"] / ours.max()
-    return f"{ours.min():,} to {ours.max():,}", f"{float(f'{times:.2g}'):,.0f}"
+    sizes = rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"]
+    return f"{sizes.min():,} to {sizes.max():,}"
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
