@@ -83,17 +83,6 @@ def test_a_test_set_that_no_run_was_scored_on_is_refused(rows: pd.DataFrame) -> 
         variants_of(rows, "software25-table5", test_set="newstest21")
 
 
-def test_variants_against_others_than_the_control(rows: pd.DataFrame) -> None:
-    pairs = [("alpha 10", "alpha 5"), ("alpha 5, related", "alpha 5")]
-    found = ablations.cells(BY_NAME["table5"], bench(rows, "table5"), pairs)
-    cells = found.set_index(["variant", "group"])
-    ten = cells.loc[("alpha 10", "original")]
-    assert ten["against"] == "alpha 5"
-    assert ten["difference"] == pytest.approx(32.6 - 33.0)  # by eye from the paper
-    assert ten["gain, %"] == pytest.approx(100 * (1 - 0.98 / 1.01), abs=0.1)
-    assert math.isnan(cells.loc[("alpha 5, related", "all"), "gain, %"])  # not stored
-
-
 def test_the_better_way_stands_first_and_a_run_that_is_missing_has_no_gain(
     rows: pd.DataFrame,
 ) -> None:

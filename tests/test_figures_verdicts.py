@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,12 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.claim_list import change_list, claim_list
 from mnmt_repro.papers.charts.forest import claim_figure
 from mnmt_repro.papers.charts.opening import also_says
-from mnmt_repro.papers.charts.scoreboard import claim_effects, effects_chart, scoreboard
+from mnmt_repro.papers.charts.scoreboard import (
+    claim_effects,
+    effects_chart,
+    scoreboard,
+    what_is_missing,
+)
 from mnmt_repro.papers.charts.verdicts import anchor, badge, how_sure, tally
 from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.claims.schema import Exhibit
@@ -91,6 +97,8 @@ def test_a_count_shows_only_the_claims_of_its_verdict(stored: pd.DataFrame) -> N
     counts = {each.verdict: each for each in tally(stored, "verdicts.html")}
     assert "undecided" not in counts  # B1 has no value, so its badge has another word
     assert counts["not measured yet"].text == "1 not measured yet"
+    table = base64.b64decode(re.findall(r'base64,([^"]*)"', shown)[-1]).decode()
+    assert re.search("^B1,headline,.*,not measured yet,", table, re.MULTILINE)
     for verdict, each in counts.items():
         page, _, place = each.href.partition("#")
         assert page == "verdicts.html" and shown.count(f'id="{place}"') == 1
@@ -116,15 +124,16 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
         Exhibit(id="B Table 1", shows="x", claims=("B5", "B1"), page="p", chart="c",
                 answer="it costs {B5}, and {B1 on 'software25, main condition'}."),
         Exhibit(id="B Figure 1", shows="x", reason="a drawing"),
-        Exhibit(id="B Table 2", shows="x", page="p", chart="c", answer="languages."),
+        Exhibit(id="B Table 2", shows="x", page="p", chart="c", answer="languages.",
+                reason="a list"),
         Exhibit(id="B Table 3", shows="x", claims=("A18",), page="p", chart="c", answer="{A18}"),
         Exhibit(id="A Figure 1", shows="x", claims=("A11",), page="p", chart="c", answer="{A11}"),
         Exhibit(id="A Figure 9", shows="x", claims=("A11",), page="p", chart="c",
-                answer="{A11 on 'settled, En→{De,Fr}'}"),
+                answer="{A11 on 'settled, En→{De,Fr}'}", reason="stopped early"),
     ]  # fmt: skip
     board = scoreboard(exhibits, stored, "B")
     first, second, *others = board.words.splitlines()
-    assert first.startswith("B Table 1: It costs −0.8") and "(not measured yet)." in first
+    assert first.startswith("B Table 1: It costs −0.8") and "not measured yet." in first
     assert second == "B Figure 1: Not re-made: a drawing"
     assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
     assert others[1] == "B Table 3: Not judged yet: BLEURT's weights | <none>."
@@ -135,6 +144,12 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
         and "real text, not judged" in board.html
     )
     assert board.html.count("verdicts.html#claim-a11") == 1  # the verdict is not of the second
+    assert what_is_missing(exhibits, stored).data.splitlines() == [
+        "- **Not re-made**: B Figure 1 (a drawing); B Table 3 (BLEURT's weights | <none>).",
+        "- **Not measured yet**: none.",
+        "- **Re-made in part**: B Table 1 (B1 is not measured yet).",
+        "- **Re-made, not judged**: B Table 2 (a list); A Figure 9 (stopped early).",
+    ]
 
 
 def test_measures_of_settings_are_those_that_are_stored(stored: pd.DataFrame) -> None:

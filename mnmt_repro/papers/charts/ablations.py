@@ -10,10 +10,10 @@ from mnmt_repro.papers.effects.upgrades import MODEL_CHANGES
 def variant_in_words(variant: str) -> str:
     """What a chart calls a variant of an ablation.
 
-    >>> for each in ("Mt25-wide, random init new", "alpha 5, related (against alpha 5)"):
+    >>> for each in ("Mt25-wide, random init new", "alpha 5, related"):
     ...     variant_in_words(each)
     'wider: new weights random'
-    'up-sampling × 5, related too (against × 5)'
+    'up-sampling × 5, related too'
     >>> variant_in_words("f 1e-6, gamma 0.25"), variant_in_words("old 0.5, new 5")
     ('Fisher above 1e-6: factor 0.25', 'factor of old weights 0.5, of new 5')
     """
@@ -39,7 +39,6 @@ _WORDS = {
     "random init all": "all weights random",
     "unk$": "the unknown piece",
     "new embeddings mean": "embeddings as means",
-    r"against alpha (\d+)": r"against × \1",
     r"alpha (\d+)": r"up-sampling × \1",
     r"(× \d+), related": r"\1, related too",
     r"^f (\S+), gamma (\S+)": r"Fisher above \1: factor \2",

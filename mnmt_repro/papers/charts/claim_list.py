@@ -31,7 +31,8 @@ def claim_list(stored: pd.DataFrame, claims: Sequence[Claim], *, linked: bool = 
     """
     by_id, table = {claim.id: claim for claim in claims}, headlines(stored)
     rows = [_row(row, by_id[str(name)], stored, linked) for name, row in table.iterrows()]
-    listed = stored.to_csv(index=False, lineterminator="\n")
+    shown = [shown_verdict(row) for _, row in stored.iterrows()]
+    listed = stored.assign(verdict=shown).to_csv(index=False, lineterminator="\n")
     late = table["post_hoc"].eq("yes").sum()
     html = render("claim_list", rows=rows, badges=tally(stored), late=late, listed=listed)
     words = "\n".join(

@@ -12,19 +12,20 @@ from typing import Any
 import altair
 import pandas as pd
 import yaml
+from IPython.display import Markdown
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.badge import STYLE
+from mnmt_repro.papers.charts.badge import NOT_MEASURED, STYLE
 from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
-from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, tally
+from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, Claim, Exhibit
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-_CLAIM = re.compile(r"\{([AB]\d+)(?: on '([^']+)')?\}")
+_CLAIM = re.compile(r"\{([AB]\d+)(?: (\w+))?(?: on '([^']+)')?\}")
 _THUMBNAIL = "../_attached/book/{page}/{chart}.svg"
 
 
@@ -124,8 +125,36 @@ def scoreboard(exhibits: Sequence[Exhibit], stored: pd.DataFrame, paper: str) ->
         for i, (exhibit, picture) in enumerate(zip(own, pictures, strict=True))
     ]
     words = "\n".join(f"{row['exhibit'].id}: {row['ours']}" for row in rows)
-    unjudged = [each.id.removeprefix(f"{paper} ") for each in own if not each.claims]
-    return Html(html=render("scoreboard", rows=rows, unjudged=unjudged), words=words)
+    return Html(html=render("scoreboard", rows=rows), words=words)
+
+
+def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdown:
+    """Say which exhibits are missing, re-made in part or without a verdict, and why.
+
+    The verdicts are those of `scoreboard`, row for row.
+    """
+    missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Not measured yet"}
+    kinds = (*missing.values(), "Re-made in part", "Re-made, not judged")
+    lists: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}  # ids by their reason
+    for exhibit in exhibits:
+        badges = _row(exhibit, stored)["badges"]
+        verdicts = dict(zip(exhibit.claims, (each.verdict for each in badges), strict=False))
+        gaps = [f"{claim} is {said}" for claim, said in verdicts.items() if said in missing]
+        if not badges:
+            kind, why = kinds[3] if exhibit.page else kinds[0], exhibit.reason
+        elif badges[0].verdict in missing:
+            kind = missing[badges[0].verdict]
+            why = reason(headline(stored, exhibit.claims[0]))
+        elif gaps:
+            kind, why = kinds[2], ", ".join(gaps)
+        else:
+            continue
+        lists[kind].setdefault(why, []).append(exhibit.id)
+    lines = []
+    for kind, ids in lists.items():
+        listed = "; ".join(f"{', '.join(names)} ({why})" for why, names in ids.items())
+        lines.append(f"- **{kind}**: {listed or 'none'}.")
+    return Markdown("\n".join(lines))
 
 
 def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
@@ -137,10 +166,9 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     ]
     evidence, ours = "–", _answer(exhibit, stored)
     if exhibit.claims:  # that of the first effect of the answer
-        named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "")]
-        claim, setting = named[0]
-        evidence = _effect(stored, claim, setting)["kind"] + ", not judged" * bool(setting)
-        if all(other for _, other in named) and not ours.startswith("Not judged"):
+        named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
+        evidence = _effect(stored, *named[0])["kind"] + ", not judged" * bool(named[0][2])
+        if all(setting for _, _, setting in named) and not ours.startswith("Not judged"):
             badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
@@ -149,9 +177,9 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
     """Our answer, with the measured effects that it names."""
 
     def number(name: re.Match[str]) -> str:
-        row = _effect(stored, name[1], name[2])
+        row = _effect(stored, *name.groups())
         if not math.isfinite(row["value"]):
-            return "(not measured yet)"
+            return NOT_MEASURED
         return measured(row["measure"], row, name[1])
 
     if not exhibit.page:
@@ -163,8 +191,13 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _effect(stored: pd.DataFrame, claim: str, setting: str | None) -> pd.Series:
-    """The stored effect of a claim, of its headline or in one of its settings."""
+def _effect(
+    stored: pd.DataFrame, claim: str, measure: str | None, setting: str | None
+) -> pd.Series:
+    """The stored effect of a claim, or another measure of its headline, or one of its settings."""
+    if measure:
+        row = stored.query("claim == @claim and measure == @measure and role == 'headline'")
+        return row.iloc[0]
     if not setting:
         return headline(stored, claim)
     effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
@@ -237,24 +270,15 @@ def times_larger(table: pd.DataFrame, quantity: str) -> str:
     )
 
 
-def judged_scale(table: pd.DataFrame, rows: pd.DataFrame) -> tuple[int, str]:
-    """Most parameters behind most verdicts on Paper A, and how many times as many the paper has.
+def judged_sizes(rows: pd.DataFrame) -> str:
+    """Parameters of the models behind most verdicts on Paper A.
 
-    Parameters
-    ----------
-    table, rows
-        From `scales`, and what it read.
-
-    >>> table = pd.DataFrame({"paper": ["A"], "whose": ["the paper"], "high": [1.02e9]})
-    >>> table["quantity"] = "parameters without embeddings"
-    >>> rows = pd.DataFrame({"cohort": ["conlang-steady"], "n_non_embedding": [37_216]})
-    >>> judged_scale(table, rows)
-    (37216, '27,000')
+    >>> rows = pd.DataFrame({"cohort": "conlang-steady", "n_non_embedding": [732, 37_216]})
+    >>> judged_sizes(rows)
+    '732 to 37,216'
     """
-    most = int(rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"].max())
-    of_paper = table.query("paper == 'A' and whose == 'the paper'").set_index("quantity")["high"]
-    times = of_paper["parameters without embeddings"] / most
-    return most, f"{float(f'{times:.2g}'):,.0f}"
+    sizes = rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"]
+    return f"{sizes.min():,} to {sizes.max():,}"
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:

@@ -194,11 +194,21 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         why = f"{row['why']}; more seeds (cohort {runs}) would give one"
     elif seeds < ENOUGH_SEEDS:
         few = f"{counted(seeds, 'old model')} {'is' if seeds == 1 else 'are'} too few"
-        why = f"{few}; {ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise it"
+        raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise it"
+        why = f"{_distance(row)}; {few}, and {raises}"
     else:
         word = "Medium"
         why = f"{seeds} old models agree; runs on generated text would raise it"
     return f"**{word}**: {why}."
+
+
+def _distance(row: pd.Series) -> str:
+    """How far an effect with an interval lies from its limit."""
+    if row["verdict"] == UNDECIDED:
+        return "the interval includes the limit"
+    limits = [float(end) for end in str(row["limit"]).split(" to ")]
+    times = min(abs(row["value"] - limit) for limit in limits) / row["resolution"]
+    return f"the effect is {times:.1f} times its resolution away from the limit"
 
 
 def _apart(row: pd.Series) -> str:

@@ -258,7 +258,7 @@ class Exhibit:
     `claims` are those that judge it; the first one gives the verdict. `page` is the page that
     re-makes it, and `chart` the name of its chart that is shown. `answer` may contain the
     effect of a claim, as in ``"The law misses held-out sizes by {A14}"``, also in another setting:
-    ``{A14 on 'conlang, related'}``.
+    ``{A14 on 'conlang, related'}``, and another measure of its headline: ``{B8 five_added}``.
     """
 
     id: str

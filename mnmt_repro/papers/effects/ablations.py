@@ -8,7 +8,7 @@ same gains.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,37 +117,29 @@ ABLATIONS = (
 
 
 @framed()
-def cells(ablation: Ablation, variants: Variants, pairs: Sequence[tuple[str, str]] = ()) -> Rows:
+def cells(ablation: Ablation, variants: Variants) -> Rows:
     """A table of the paper beside ours, a row a cell.
-
-    Parameters
-    ----------
-    pairs
-        Variant, and the one that it is set against; default all of the table and their controls.
 
     Returns
     -------
     DataFrame
         ``variant, against, group``; ``paper``, ``difference`` and ``mark``: the printed spBLEU,
-        less that of the other, and whether its control's is significantly another (in brackets
+        less that of its control, and whether this is significantly another (in brackets
         where the table prints no marks and the difference counts as clear); our ``loss``, the
         columns `variants.GAIN` and ``seeds``. Controls have no differences, and variants that only
         we ran no printed numbers.
     """
     printed = _printed(ablation)
-    controls = [(name, ablation.control_of(name)) for name in ablation.variants]
-    for variant, other in pairs or controls:
+    for variant in ablation.variants:
+        other = ablation.control_of(variant)
         mine, base = ablation.find(variant, variants), ablation.find(other, variants)
         for group in ablation.groups:
-            own, its = (printed.get((name, group), _NOT_PRINTED) for name in (variant, other))
-            apart = {"difference": own["paper"] - its["paper"], "mark": ""} if pairs else {}
             directions = directions_of(group)
             yield {
                 "variant": variant,
                 "against": other,
                 "group": group,
-                **own,
-                **apart,
+                **printed.get((variant, group), _NOT_PRINTED),
                 "loss": variants.mean(mine, directions),
                 **(NO_GAIN if variant == other else variants.gain(mine, base, directions)),
                 "seeds": variants.seeds(directions, mine, base),
