@@ -176,7 +176,8 @@ def act_extend(options: ExtendOptions) -> int:
         raise InputError(f"--languages {unknown[0]}: not in --data; {remedy(unknown[0], texts)}")
     if not tagless and not (learnt and options.new_pieces != 0):
         raise InputError(
-            "--data: each language there has a tag; name those that get new pieces by --languages"
+            "--data: each language there has a tag; leave out --vocab in `mnmt-repro upgrade`, or "
+            "name those that get new pieces by --languages"
         )
     if not old.languages:
         note(
