@@ -8,15 +8,16 @@ pages need can be imported from here. Which figure of the papers is on which pag
 """
 
 from mnmt_repro.papers.charts.badge import typeset
-from mnmt_repro.papers.charts.display import show, show_table
+from mnmt_repro.papers.charts.display import absent, show, show_in, show_table
 from mnmt_repro.papers.charts.forest import forest, gains_forest, two_sides
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.measures import limit_written, measured
-from mnmt_repro.papers.charts.opening import says, sentence, three_lines
+from mnmt_repro.papers.charts.opening import also_says, says, sentence, three_lines
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.verdicts import (
     SOURCE,
     claims_by_id,
+    effect_of,
     headline,
     how_sure,
     shown_verdict,

@@ -21,6 +21,7 @@ import altair
 import numpy as np
 import pandas as pd
 import vl_convert
+from IPython.display import Markdown
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import Badge, typeset
@@ -219,6 +220,18 @@ def show(chart: altair.TopLevelMixin, **about: Any) -> Figure:
         If the name is malformed, or `alt` or `provenance` is empty.
     """
     return Figure(chart=chart, **about)
+
+
+def show_in(tab: str, chart: altair.TopLevelMixin, **about: Any) -> None:
+    """Show a chart where the text of the page names this tab; `about` as of `show`."""
+    from myst_nb import glue  # needs a kernel
+
+    glue(tab, show(chart, **about))
+
+
+def absent() -> Markdown:
+    """What stands in place of a chart whose runs are not there."""
+    return Markdown("*These runs are not in the store that is read.*")
 
 
 def show_table(
