@@ -105,11 +105,12 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
     cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
-    slopes = claim_measures(read_stored(), "A7", "slope").set_index("role")
-    slope = ""
-    if weight == SMALL and np.isfinite(slopes["low"].get("text-matched", np.nan)):
-        margin = measured("slope", slopes.loc["text-matched"], "A7")
-        slope = f"The slope of log f on log N is {margin} in these runs. "
+    slopes = claim_measures(read_stored(), "A7", "slope").query("role == 'text-matched'")
+    slope = "".join(
+        f"The slope of log f on log N is {measured('slope', row, 'A7')} in these runs. "
+        for row in slopes.to_dict("records")
+        if weight == SMALL and np.isfinite(row["low"])
+    )
     return Markdown(
         "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
         f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at "
