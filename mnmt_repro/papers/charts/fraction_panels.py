@@ -108,7 +108,7 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     slopes = claim_measures(read_stored(), "A7", "slope").query("role == 'text-matched'")
     slope = "".join(
         f"The slope of log f on log N is {measured('slope', row, 'A7')} in these runs. "
-        for row in slopes.to_dict("records")
+        for _, row in slopes.iterrows()
         if weight == SMALL and np.isfinite(row["low"])
     )
     return Markdown(
