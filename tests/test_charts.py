@@ -125,3 +125,13 @@ def test_three_lines_state_the_paper_the_effect_and_how_sure(stored: pd.DataFram
     assert ">It is 4.0 times.<" in answer  # with as many digits as below
     also = opening.also_says(stored, "Z1")
     assert "The paper: " in also and ": 4.0 times (3.5 to 4.5), reproduced (Z1)." in also
+
+
+def test_dots_have_the_colour_of_the_curve_of_their_size() -> None:
+    curves = pd.DataFrame({"n": [732.0, 732, 115_936, 115_936], "x": [1, 2] * 2, "y": [3, 2] * 2})
+    chart = lines(curves, "x", "y", by="n", dots=curves.astype({"n": int})).to_dict()
+    shown = {row["n"] for rows in chart["datasets"].values() for row in rows if "n" in row}
+    assert shown == {732, 115_936}
+    assert "N = 115,936" in {
+        row.get("label") for rows in chart["datasets"].values() for row in rows
+    }

@@ -107,7 +107,7 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
     slopes = claim_measures(read_stored(), "A7", "slope").query("role == 'text-matched'")
     slope = "".join(
-        f"The slope of log f on log N is {measured('slope', row, 'A7')} in these runs. "
+        f"The slope of log f on log N is {measured('slope', row, 'A7')} in text-matched runs. "
         for _, row in slopes.iterrows()
         if weight == SMALL and np.isfinite(row["low"])
     )
@@ -118,5 +118,5 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
         "runs. Where a pair reads as much text at this weight as alone (*text-matched*), "
         f"it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. "
         f"{slope}They have {' to '.join(map(str, seeds))} seeds a pair. "
-        "The verdict on A7 reads the usual runs."
+        "The verdict on A7 reads the long runs."
     )

@@ -77,8 +77,9 @@ def lines(
     """
     titles = {x: x, y: y} | dict(titles or {})
     drawn = [x, y, by, *(interval or ()), *([panel] if panel else []), "says"]
-    curves = _short(curves.dropna(subset=[x, y]), drawn)
-    dots, printed = (None if f is None else _short(f, drawn) for f in (dots, printed))
+    whole = [by, panel]
+    curves = _short(curves.dropna(subset=[x, y]), drawn, whole)
+    dots, printed = (None if f is None else _short(f, drawn, whole) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
     apart = {} if printed is None else dict.fromkeys(printed[by])
     colour = _colour(by, names, [name for name in apart if name not in names])
@@ -259,10 +260,15 @@ def label_places(
     return places.reset_index()[[by, x]].assign(label=written, label_y=places[y].map(back).array)
 
 
-def _short(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """What is drawn of a frame, its numbers in five digits, so that pages stay small."""
+def _short(
+    frame: pd.DataFrame, columns: Sequence[str], whole: Sequence[str | None]
+) -> pd.DataFrame:
+    """What is drawn of a frame, its numbers in five digits, so that pages stay small.
+
+    Some columns stay whole: curves and dots of one value share a colour and a panel.
+    """
     own = frame[[name for name in dict.fromkeys(columns) if name in frame]].reset_index(drop=True)
-    numbers = own.select_dtypes("float").columns
+    numbers = own.select_dtypes("float").columns.difference(whole)
     return own.assign(**{name: own[name].map(lambda v: float(f"{v:.5g}")) for name in numbers})
 
 
