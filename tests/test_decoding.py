@@ -289,7 +289,7 @@ def test_the_command_tells_which_checkpoints_are_missing(
     captured = capsys.readouterr()
     assert "1 to decode, 1 without a checkpoint" in captured.out
     assert other.spec.run_id in captured.err and trained.spec.run_id not in captured.err
-    assert "train them again with `sweep --results EMPTY`" in captured.err
+    assert "train them again with `mnmt-repro sweep " in captured.err
     decoded = results.load(root=tmp_path / "store").dropna(subset="chrf")
     assert set(decoded["run_id"]) == {trained.spec.run_id}
 

@@ -272,7 +272,7 @@ def test_weights_of_the_loss_and_first_weights_are_those_of_the_run(capsys) -> N
 @pytest.mark.parametrize(
     ("option", "weights", "message"),
     [
-        ("--loss-weights", "eng-deu=0.1,eng-fra=0.9", "each pair of the mixture, src-aaa, src-bbb"),
+        ("--loss-weights", "eng-deu=0.1,eng-fra=0.9", "to each of src-aaa, src-bbb"),
         ("--loss-weights", "src-aaa=0,src-bbb=1", "a weight above 0"),
         ("--loss-weights", "src-aaa=nan,src-bbb=1", "src-aaa must be a number, got nan"),
         ("--first-weights", "src-aaa=0.1,src-bbb=0.1", "must sum to one"),

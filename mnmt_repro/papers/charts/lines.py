@@ -268,7 +268,7 @@ def _short(
     Some columns stay whole: curves and dots of one value share a colour and a panel.
     """
     own = frame[[name for name in dict.fromkeys(columns) if name in frame]].reset_index(drop=True)
-    numbers = own.select_dtypes("float").columns.difference(whole)
+    numbers = own.select_dtypes("float").columns.difference([*whole])
     return own.assign(**{name: own[name].map(lambda v: float(f"{v:.5g}")) for name in numbers})
 
 

@@ -133,7 +133,7 @@ def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdo
 
     The verdicts are those of `scoreboard`, row for row.
     """
-    missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Not measured yet"}
+    missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Drawn from earlier runs, not judged yet"}
     kinds = (*missing.values(), "Re-made in part", "Re-made, not judged")
     lists: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}  # ids by their reason
     for exhibit in exhibits:

@@ -180,7 +180,8 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     row = headline(stored, claim)
     beside = stored[(stored["claim"] == claim) & (stored["role"] == "beside")]
     word, seeds = "Low", int(row["seeds"])
-    runs = ", ".join(claims_by_id()[claim].headline.cohorts[:1])
+    known = claims_by_id().get(claim)  # a report may be of another folder's claims
+    runs = ", ".join(known.headline.cohorts[:1]) if known else "its own"
     if pd.isna(row["value"]):
         return f"**Low**: {reason(row)}{f' (cohort {runs})' * row['why'].startswith('needs')}."
     if row["robust"] == "yes":
@@ -228,7 +229,13 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
     if of.headline.tier == "mini":
         return f"Runs with a final decay and more seeds would raise it ({of.headline.cohorts[0]})"
     cohort = of.robustness.get("text-matched", of.headline).cohorts[0]
+    matched = stored.query(
+        "claim == @name and role == 'text-matched' and limit != '' and value.notna()"
+    )
     text = f"Text-matched runs would raise it ({cohort}): a pair then reads as much at every weight"
+    if len(matched):
+        value = measured(row["measure"], matched.iloc[0], name)
+        text = f"Text-matched runs give {value}, and more seeds would raise it ({cohort})"
     if len(half):
         value = written(row["measure"], half["value"].iloc[0], name)
         seeds = counted(int(half["seeds"].iloc[0]), "seed")
