@@ -75,6 +75,7 @@ def compiled_loss(network: Transformer) -> Callable[..., Tensor]:
         with (
             torch.random.fork_rng(),
             torch.fx.experimental._config.patch(use_duck_shape=False),  # type: ignore[attr-defined]
+            torch._dynamo.config.patch(specialize_float=True),  # otherwise it is traced twice
         ):
             torch.autograd.grad(hidden(source, target).sum(), parameters, allow_unused=True)
         compiled = True
