@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from software25_store import write_store
 from stored_claims import ROOT
@@ -85,6 +86,9 @@ def test_budgets_compare_losses_of_the_whole_text(bench: Variants) -> None:
     ways = upgrades.ways_to_more_languages(bench.own).set_index(["model", "updates"])
     assert ways.loc[("Mt25-wide", 0.1), ["new", "old"]].tolist() == pytest.approx([10, 10], abs=0.1)
     assert ways.loc[("M25-wide", 1.0), "new"] == 0 and ways["hours"].gt(0).all()
+    deep = bench.own.query("variant == 'Mt25-wide'").assign(variant="Mt25-deep")
+    both = pd.concat([bench.own, deep.assign(cross_entropy=1.02 * deep["cross_entropy"])])
+    assert upgrades.deeper_above_wider(both, "original").value == pytest.approx(2)
 
 
 # Table 1

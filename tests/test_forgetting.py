@@ -60,6 +60,12 @@ def test_what_each_direction_loses() -> None:
     assert forgetting.forgotten(substituted(), "Mt25").empty
 
 
+def test_the_pieces_that_both_vocabularies_have_are_counted() -> None:
+    counts = {"all, kept": 6.0, "all, added": 3.0, "all, dropped": 2.0}
+    items = [{"analysis": "overlap", "block": of, "value": count} for of, count in counts.items()]
+    assert forgetting.shared_pieces(of_run("software25-main", "Mt25", items)) == (6, 8)
+
+
 def moved() -> pd.DataFrame:
     def items(scale: float) -> list[dict[str, Any]]:
         return [

@@ -286,6 +286,13 @@ def widened(analyses: pd.DataFrame) -> Rows:
             }
 
 
+def shared_pieces(analyses: pd.DataFrame) -> tuple[int, int]:
+    """How many pieces of M20's vocabulary the upgrades' vocabulary has too, and of how many."""
+    overlap = _of(analyses, MAIN, "overlap").groupby("block")["value"].mean()
+    kept, dropped = overlap.reindex(["all, kept", "all, dropped"]).fillna(0)
+    return int(kept), int(kept + dropped)
+
+
 def used(
     frame: pd.DataFrame,
     analyses: pd.DataFrame,

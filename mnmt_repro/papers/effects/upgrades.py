@@ -260,18 +260,12 @@ def by_kind(variants: Variants, table: pd.DataFrame) -> Rows:
     """
     kinds = {"added": "added", "related": "related, up-sampled", "other": "other original"}
     for new, old in published.UPGRADES.items():
-        for name, languages in kinds.items():
+        both = variants.variant(new, LAST_SHARES[new]), variants.variant(old, 1.0)
+        for name, kind in kinds.items():
             for side in (languages25.OUT, languages25.INTO):
-                mine = table[
-                    (table["upgraded"] == new)
-                    & (table["languages"] == languages)
-                    & (table["direction"] == side)
-                ]
-                gain = variants.gain(
-                    variants.variant(new, LAST_SHARES[new]),
-                    variants.variant(old, 1.0),
-                    tuple(mine["pair"]),
-                )
+                columns = table[["upgraded", "languages", "direction"]]
+                mine = table[(columns == [new, kind, side]).all(axis=1)]
+                gain = variants.gain(*both, tuple(mine["pair"]))
                 scratch = mine["spBLEU, from scratch, paper"].mean()
                 yield {
                     "upgraded": new,
@@ -380,12 +374,31 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
             row |= {"tokens": tokens, "hours": pace[model] * tokens / 3600}
             row["seeds"] = own["seed"].nunique()
             for name, group, base in (("new", "added", old), ("old", "original", "M20")):
-                logs = t_mean(np.asarray(above(group, (model, share), (base, 1.0)), dtype=float))
-                for end, log in zip(
-                    ("", " low", " high"), (logs.value, logs.low, logs.high), strict=True
-                ):
-                    row[f"{name}{end}"] = 100 * math.expm1(log)
+                more = _in_per_cent(above(group, (model, share), (base, 1.0)))
+                row |= {name: more.value, f"{name} low": more.low, f"{name} high": more.high}
             yield row
+
+
+def deeper_above_wider(rows: pd.DataFrame, group: str) -> Measure:
+    """By how many per cent a group's loss is higher in the deeper upgrade than in the wider one.
+
+    Both have had half of the baseline's updates. The t interval is over old models, because both
+    upgrades of a seed share one.
+
+    Parameters
+    ----------
+    rows
+        As for `budgets`.
+    group
+        One of `languages25.directions_of`, such as ``"original"``.
+    """
+    return _in_per_cent(_logs_above(rows)(group, ("Mt25-deep", 0.5), ("Mt25-wide", 0.5)))
+
+
+def _in_per_cent(logs: pd.Series[float]) -> Measure:
+    """Mean over seeds of logs of ratios, with its t interval, in per cent."""
+    mean = t_mean(np.asarray(logs, dtype=float))
+    return Measure(**{end: 100 * math.expm1(log) for end, log in vars(mean).items()})
 
 
 def printed_recovery() -> dict[tuple[str, float], float]:

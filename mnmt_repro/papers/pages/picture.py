@@ -1,4 +1,4 @@
-"""Draw the picture at the top of the README from the stored runs: `make picture`."""
+"""Draw the README's picture from the stored runs: `make picture`."""
 
 from __future__ import annotations
 
