@@ -17,8 +17,8 @@ from mnmt_repro.papers.effects.fractions import SIMILARITY_COHORTS, Line, compar
 from mnmt_repro.papers.effects.settled import fractions_by_way, ways
 
 _DECAY, _EARLY = "generated, with a final decay", "real text, stopped early"
-_BESIDE, _SAME = "partner of German, stopped early", "beside Chinese, the same English sentences"
-_DOMAINS, _GERMAN = "test set, real text", ("eng-deu",)
+_BESIDE, _SAME = "partner of German, stopped early", "German and Chinese, the same sentences"
+_REAL, _DOMAINS = "German and French, with a final decay", "test set, real text"
 COMPARED = {
     "direction": [
         Line(panel=_DECAY, label="out of one language", cohort="conlang-steady"),
@@ -31,15 +31,15 @@ COMPARED = {
             Line(panel="targets, with a final decay", label=f"similarity {value:g}", cohort=name)
             for value, name in SIMILARITY_COHORTS["steady"].items()
         ),
-        Line(panel=_BESIDE, label="Chinese", cohort="webtech-en-dezh", pairs=_GERMAN),
-        Line(panel=_BESIDE, label="French", cohort="webtech-en-defr", pairs=_GERMAN),
+        Line(panel=_BESIDE, label="Chinese", cohort="webtech-en-dezh", pairs=("eng-deu",)),
+        Line(panel=_BESIDE, label="French", cohort="webtech-en-defr", pairs=("eng-deu",)),
     ],
     "domain": [
         Line(panel=_DOMAINS, label="in-domain", cohort="webtech-en-dezh"),
         Line(panel=_DOMAINS, label="newstest21", cohort="webtech-en-dezh", test_set="newstest21"),
     ],
     "real": [
-        Line(panel="with a final decay", label="out of English", cohort="webtech-steady"),
+        Line(panel=_REAL, label="out of English", cohort="webtech-steady"),
         Line(panel=_SAME, label="out of English", cohort="shared-en-dezh"),
         Line(panel=_SAME, label="into English", cohort="shared-dezh-en"),
     ],
