@@ -98,7 +98,7 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'The interval reaches 0.2 points into the limits, and 33.0 points lie outside. '
+    'The interval reaches 0.2 percentage points into the limits, and 33.0 lie outside. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
@@ -106,8 +106,8 @@ def reach(row: pd.Series) -> str:
     inside = 100 * (min(row["high"], high) - max(row["low"], low))
     outside = 100 * (row["high"] - row["low"]) - inside
     return (
-        f"The interval reaches {inside:.1f} points into the limits, "
-        f"and {outside:.1f} points lie outside. "
+        f"The interval reaches {inside:.1f} percentage points into the limits, "
+        f"and {outside:.1f} lie outside. "
     )
 
 
