@@ -145,10 +145,11 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     )
     assert board.html.count("verdicts.html#claim-a11") == 1  # the verdict is not of the second
     assert what_is_missing(exhibits, stored).data.splitlines() == [
-        "- **Not re-made**: B Figure 1 (a drawing); B Table 3 (BLEURT's weights | <none>).",
+        "- **Not re-made**: Paper B, Figure 1 (a drawing); "
+        "Paper B, Table 3 (BLEURT's weights | <none>).",
         "- **Drawn from earlier runs, not judged yet**: none.",
-        "- **Re-made in part**: B Table 1 (B1 is not measured yet).",
-        "- **Re-made, not judged**: B Table 2 (a list); A Figure 9 (stopped early).",
+        "- **Re-made in part**: Paper B, Table 1 (B1 is not measured yet).",
+        "- **Re-made, not judged**: Paper B, Table 2 (a list); Paper A, Figure 9 (stopped early).",
     ]
 
 

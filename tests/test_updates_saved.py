@@ -189,4 +189,5 @@ def test_a_claim_is_judged_once_all_declared_runs_are_stored() -> None:
     assert found.effect.value == pytest.approx(2.5, rel=0.05)
     some = frame[frame["run_id"] != ids["M25", 2.0, 5]]
     found = judge(claim, claim.headline, Evidence(frame=some))
-    assert (found.verdict, found.why) == ("undecided", "needs all of its runs: 37 of 38 are stored")
+    why = "its 38 runs are still to be trained, all but 37"
+    assert (found.verdict, found.why) == ("undecided", why)

@@ -189,7 +189,9 @@ def claim_figure(
     table = table[table["n"] == n].rename(columns={"kind": "series"})
     order = {name: place for place, name in enumerate(_PANELS.values())}
     table = table.assign(group=table["tier"].map(_PANELS).fillna(_PANELS[""]))
-    table = table.sort_values("group", key=lambda name: name.map(order), kind="stable")
+    order |= {name: place for place, name in enumerate(dict.fromkeys(table["setting"]))}
+    by = ["group", "setting", "pair"]
+    table = table.sort_values(by, key=lambda names: names.map(lambda name: order.get(name, name)))
     labels = [setting_label(*row) for row in table[["setting", "pair"]].itertuples(index=False)]
     axis = title if isinstance(title, str) else " ".join(title)
     return show(

@@ -17,30 +17,30 @@ from mnmt_repro.papers.effects.fractions import SIMILARITY_COHORTS, Line, compar
 from mnmt_repro.papers.effects.settled import fractions_by_way, ways
 
 _DECAY, _EARLY = "generated, with a final decay", "real text, stopped early"
-_BESIDE, _SAME = "partner of German, stopped early", "the same English sentences"
-_DOMAINS, _GERMAN = "test set, real text", ("eng-deu",)
+_BESIDE, _SAME = "partner of German, stopped early", "German and Chinese, the same sentences"
+_REAL, _DOMAINS = "German and French, with a final decay", "test set, real text"
 COMPARED = {
     "direction": [
-        Line(panel=_DECAY, label="one source, two targets", cohort="conlang-steady"),
-        Line(panel=_DECAY, label="two sources, one target", cohort="conlang-steady-many2one"),
-        Line(panel=_EARLY, label="out of English", cohort="webtech-en-dezh"),
-        Line(panel=_EARLY, label="into English", cohort="webtech-dezh-en"),
+        Line(panel=_DECAY, label="out of one language", cohort="conlang-steady"),
+        Line(panel=_DECAY, label="into one language", cohort="conlang-steady-many2one"),
+        Line(panel=_EARLY, label="out of one language", cohort="webtech-en-dezh"),
+        Line(panel=_EARLY, label="into one language", cohort="webtech-dezh-en"),
     ],
     "similarity": [
         *(
             Line(panel="targets, with a final decay", label=f"similarity {value:g}", cohort=name)
             for value, name in SIMILARITY_COHORTS["steady"].items()
         ),
-        Line(panel=_BESIDE, label="Chinese", cohort="webtech-en-dezh", pairs=_GERMAN),
-        Line(panel=_BESIDE, label="French", cohort="webtech-en-defr", pairs=_GERMAN),
+        Line(panel=_BESIDE, label="Chinese", cohort="webtech-en-dezh", pairs=("eng-deu",)),
+        Line(panel=_BESIDE, label="French", cohort="webtech-en-defr", pairs=("eng-deu",)),
     ],
     "domain": [
         Line(panel=_DOMAINS, label="in-domain", cohort="webtech-en-dezh"),
         Line(panel=_DOMAINS, label="newstest21", cohort="webtech-en-dezh", test_set="newstest21"),
     ],
     "real": [
-        Line(panel="with a final decay", label="out of English", cohort="webtech-steady"),
-        Line(panel=_SAME, label="out of English, beside Chinese", cohort="shared-en-dezh"),
+        Line(panel=_REAL, label="out of English", cohort="webtech-steady"),
+        Line(panel=_SAME, label="out of English", cohort="shared-en-dezh"),
         Line(panel=_SAME, label="into English", cohort="shared-dezh-en"),
     ],
 }
@@ -62,16 +62,9 @@ def fraction_panel(stored: pd.DataFrame, tab: str, caption: str) -> Figure | Mar
     means = f.astype(dict.fromkeys(ends, float))
     means = means.groupby(["panel", "line", "p"], as_index=False, sort=False)[ends].mean()
     chart = lines(
-        means,
-        "p",
-        "f",
-        by="line",
-        panel="panel",
-        titles={"p": "weight p", "f": "effective fraction f"},
-        interval=("f_low", "f_high"),
-        diagonal=True,
-        domain=(0, 1.3),
-    )
+        means, "p", "f", by="line", panel="panel", interval=("f_low", "f_high"), diagonal=True,
+        titles={"p": "weight p", "f": "effective fraction f"}, domain=(0, 1.3),
+    )  # fmt: skip
     return show(
         chart,
         name=f"fig6-{tab}",

@@ -104,18 +104,10 @@ def coefficient_figure(grid: LossGrid, *, finding: str = "", folded: bool = Fals
         both = pd.concat([both, ends.assign(parameter="l_inf", law="exact", value=exact)])
         known = f" The exact L∞ is {exact:.3f} at every weight."
     chart = lines(
-        both.assign(parameter=both["parameter"].map(PARAMETERS)),
-        "p",
-        "value",
-        by="law",
-        panel="parameter",
-        interval=("low", "high"),
-        dashed=set(joint["law"]),
-        titles={"p": "weight p", "value": ""},
-        shared=False,
-        columns=3,
-        height=260,
-    )
+        both.assign(parameter=both["parameter"].map(PARAMETERS)), "p", "value", by="law",
+        panel="parameter", interval=("low", "high"), dashed=set(joint["law"]), shared=False,
+        titles={"p": "weight p", "value": ""}, columns=3, height=260,
+    )  # fmt: skip
     return show(
         chart,
         name=f"coefficients-{_key(grid)}",
@@ -123,8 +115,9 @@ def coefficient_figure(grid: LossGrid, *, finding: str = "", folded: bool = Fals
         "standard deviation; the joint law's coefficients are dashed.",
         data=table,
         provenance=Provenance.of(grid.rows),
-        caption=f"{finding}Solid: each weight alone, where α, β and L∞ trade off. Dashed: one "
-        f"law, in which only β moves ({label(grid, 'coefficients')}).{known}{unjudged(grid)}",
+        caption=f"{finding}Solid: each weight alone. Its band is one standard deviation under 1 % "
+        "noise of the loss, as in the paper. Dashed: one law, in which only β moves "
+        f"({label(grid, 'coefficients')}).{known}{unjudged(grid)}",
         folded=folded,
     )
 

@@ -153,4 +153,4 @@ def limit_written(measure: str, claim: Claim) -> str:
         low, high = (written(measure, end, claim.id) for end in claim.limit)
         return f"{low.removesuffix(' times')} to {high}"
     words = "at least" if claim.side == ">=" else "at most"
-    return f"{words} {written(measure, claim.limit, claim.id)}"
+    return f"{words} {written(measure, claim.limit, claim.id)}".replace(" 1 times", " 1")

@@ -126,8 +126,7 @@ def three_lines(
     held = [name for name, verdict in verdicts.items() if verdict == REPRODUCED]
     caution = {name: claims_by_id()[name].note for name in held} | caution
     where = f"{plain(row['setting'])}; {row['kind']}"
-    if row["sizes"]:
-        where += f", models of {row['sizes']} parameters"
+    where += f", models of {row['sizes']} parameters" * bool(row["sizes"])
     if pd.notna(row["value"]):
         where += f", a median of {counted(int(row['seeds']), 'seed')} a cell"
     ours = f"{_ours(row)} ({where})."

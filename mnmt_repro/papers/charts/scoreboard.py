@@ -135,7 +135,7 @@ def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdo
     """
     missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Drawn from earlier runs, not judged yet"}
     kinds = (*missing.values(), "Re-made in part", "Re-made, not judged")
-    lists: dict[str, dict[str, list[str]]] = {kind: {} for kind in kinds}  # ids by their reason
+    lists: dict[str, dict[tuple[str, ...], list[str]]] = {kind: {} for kind in kinds}
     for exhibit in exhibits:
         badges = _row(exhibit, stored)["badges"]
         verdicts = dict(zip(exhibit.claims, (each.verdict for each in badges), strict=False))
@@ -143,16 +143,19 @@ def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdo
         if not badges:
             kind, why = kinds[3] if exhibit.page else kinds[0], exhibit.reason
         elif badges[0].verdict in missing:
-            kind = missing[badges[0].verdict]
-            why = reason(headline(stored, exhibit.claims[0]))
+            kind, why = missing[badges[0].verdict], reason(headline(stored, exhibit.claims[0]))
         elif gaps:
             kind, why = kinds[2], ", ".join(gaps)
         else:
             continue
-        lists[kind].setdefault(why, []).append(exhibit.id)
+        paper, sort, number = exhibit.id.split(" ", 2)
+        lists[kind].setdefault((paper, sort, why), []).append(number)
     lines = []
     for kind, ids in lists.items():
-        listed = "; ".join(f"{', '.join(names)} ({why})" for why, names in ids.items())
+        listed = "; ".join(
+            f"Paper {paper}, {sort}{'s' * (len(numbers) > 1)} {', '.join(numbers)} ({why})"
+            for (paper, sort, why), numbers in ids.items()
+        )
         lines.append(f"- **{kind}**: {listed or 'none'}.")
     return Markdown("\n".join(lines))
 
@@ -211,10 +214,8 @@ def _effect(
 def tally_line(stored: pd.DataFrame) -> Html:
     """Display how many claims have which verdict, in a line of badges."""
     badges = tally(stored, "verdicts.html")
-    claims = stored["claim"].nunique()
-    return Html(
-        html=render("tally", claims=claims, badges=badges), words=", ".join(map(str, badges))
-    )
+    html = render("tally", claims=stored["claim"].nunique(), badges=badges)
+    return Html(html=html, words=", ".join(map(str, badges)))
 
 
 @framed("paper", "quantity", "whose", "low", "high")

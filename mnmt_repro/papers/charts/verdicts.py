@@ -98,7 +98,7 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'The interval reaches 0.2 points into the limits, and 33.0 points lie outside. '
+    'The interval reaches 0.2 percentage points into the limits, and 33.0 lie outside. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
@@ -106,8 +106,8 @@ def reach(row: pd.Series) -> str:
     inside = 100 * (min(row["high"], high) - max(row["low"], low))
     outside = 100 * (row["high"] - row["low"]) - inside
     return (
-        f"The interval reaches {inside:.1f} points into the limits, "
-        f"and {outside:.1f} points lie outside. "
+        f"The interval reaches {inside:.1f} percentage points into the limits, "
+        f"and {outside:.1f} lie outside. "
     )
 
 
@@ -183,7 +183,9 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     known = claims_by_id().get(claim)  # a report may be of another folder's claims
     runs = ", ".join(known.headline.cohorts[:1]) if known else "its own"
     if pd.isna(row["value"]):
-        return f"**Low**: {reason(row)}{f' (cohort {runs})' * row['why'].startswith('needs')}."
+        more = f" (cohort {runs})" * row["why"].startswith("its ")
+        more += "; runs that read more text would raise it" * row["why"].startswith("too little")
+        return f"**Low**: {reason(row)}{more}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
         why = "robust: text-matched training agrees, and half of the text changes little"
@@ -198,8 +200,7 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise it"
         why = f"{_distance(row)}; {few}, and {raises}"
     else:
-        word = "Medium"
-        why = f"{seeds} old models agree; runs on generated text would raise it"
+        word, why = "Medium", f"{seeds} old models agree; runs on generated text would raise it"
     return f"**{word}**: {why}."
 
 
@@ -225,14 +226,13 @@ def _apart(row: pd.Series) -> str:
 def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
     """Which runs would raise a verdict on Paper A of which it is not known whether it is robust."""
     name, of = row["claim"], claims_by_id()[row["claim"]]
-    half = stored[(stored["claim"] == name) & (stored["role"] == "half") & stored["seeds"].notna()]
+    mine = stored[(stored["claim"] == name) & stored["limit"].ne("") & stored["value"].notna()]
+    half, matched = (mine[mine["role"] == role] for role in ("half", "text-matched"))
     if of.headline.tier == "mini":
-        return f"Runs with a final decay and more seeds would raise it ({of.headline.cohorts[0]})"
-    cohort = of.robustness.get("text-matched", of.headline).cohorts[0]
-    matched = stored.query(
-        "claim == @name and role == 'text-matched' and limit != '' and value.notna()"
-    )
-    text = f"Text-matched runs would raise it ({cohort}): a pair then reads as much at every weight"
+        return "Runs with a final decay and more seeds would raise it"
+    cohort = f"cohort {of.robustness.get('text-matched', of.headline).cohorts[0]}"
+    runs = "More seeds and text" if row["verdict"] == UNDECIDED else "Text"
+    text = f"{runs}-matched runs of this grid ({cohort}) would raise it, if they agree"
     if len(matched):
         value = measured(row["measure"], matched.iloc[0], name)
         text = f"Text-matched runs give {value}, and more seeds would raise it ({cohort})"

@@ -115,7 +115,7 @@ class Evidence:
         ]
 
     def missing(self, setting: Setting) -> str:
-        """How many runs of its first incomplete cohort are stored; empty where all are.
+        """How many runs of its first incomplete cohort are missing; empty where none is.
 
         Only the tier `settled` asks for whole grids. Earlier grids are read as they are.
         """
@@ -130,8 +130,8 @@ class Evidence:
                 for run in cohort.runs()
             }
             if declared - there:
-                stored = f"{len(declared & there)} of {len(declared)}"
-                return f"needs all of its runs: {stored} are stored"
+                but = f", all but {len(declared & there)}" * bool(declared & there)
+                return f"its {len(declared)} runs are still to be trained{but}"
         return ""
 
     def variants(self, setting: Setting) -> Variants:

@@ -318,14 +318,15 @@ def cohort_table(rows: pd.DataFrame) -> Rows:
     Returns
     -------
     DataFrame
-        Cohort, runs, seeds, sizes, and as ranges: N, target tokens, tokens a (non-embedding)
-        parameter; the most passes over a pair's text.
+        Cohort, its name in `sweep`, runs, seeds, sizes, and as ranges: N, target tokens, tokens a
+        (non-embedding) parameter; the most passes over a pair's text.
     """
     for cohort, group in rows[rows["cohort"] != ""].groupby("cohort"):
         runs = group.drop_duplicates("run_id")
         each = runs["target_tokens"] / runs["n_non_embedding"]
         yield {
             "cohort": cohort_name(str(cohort)),
+            "name": cohort,
             "runs": len(runs),
             "seeds": runs["seed"].nunique(),
             "sizes": runs["size"].nunique(),

@@ -117,7 +117,7 @@ class Study:
             Saying what is missing.
         """
         if variant not in self.scores:
-            raise NoRowsYet(f"{variant}: no run is stored with scores of {self.of.test_set}")
+            raise NoRowsYet(f"its runs are not scored yet. Missing: {variant}, {self.of.test_set}")
         scores = self.scores[variant].reindex(columns=list(self.pairs))
         whole = scores.dropna()
         if whole.empty:
