@@ -210,7 +210,7 @@ def _distance(row: pd.Series) -> str:
         return "the interval includes the limit"
     limits = [float(end) for end in str(row["limit"]).split(" to ")]
     times = min(abs(row["value"] - limit) for limit in limits) / row["resolution"]
-    return f"the effect is {times:.1f} times its resolution away from the limit"
+    return f"the limit is {times:.1f} half-widths of the interval away"
 
 
 def _apart(row: pd.Series) -> str:
