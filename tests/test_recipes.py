@@ -6,6 +6,7 @@ Commands that take long and that other tests run are only parsed.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
 from io import StringIO
@@ -23,11 +24,13 @@ from mnmt_repro import results
 from mnmt_repro.__main__ import build_parser, main
 from mnmt_repro.cli.train_options import TrainOptions
 from mnmt_repro.laws import fit_mixture_law, leave_one_mixture_out
+from mnmt_repro.papers.cohorts.catalogue import get_cohort
 from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.runs.grid import Grid
 
 PAGE = Path(__file__).resolve().parents[1] / "book" / "recipes" / "how-do-i.md"
 GRID = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+UPGRADE = PAGE.parents[1] / "paper-b" / "recipe.ipynb"
 BLOCK = re.compile(r"^```(bash|python)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SMALLER = {  # budgets and vocabularies of the page, and what small files allow
     "--target-tokens 6000000": "--target-tokens 8000",
@@ -71,11 +74,16 @@ def write_files() -> None:
         lines = [f"{a}\t{b}\n" for a, b in zip(text.source, text.target, strict=True)]
         Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
     write_domains().to_csv("domains.csv", index=False)
-    grid, _ = GRID.findall(PAGE.read_text(encoding="utf-8"))
+    grid, _, more = GRID.findall(PAGE.read_text(encoding="utf-8"))
     for given, less in SMALLER_GRID.items():
         assert given in grid
         grid = grid.replace(given, less)
     Path("grid.yml").write_text(grid, encoding="utf-8")
+    few = {"target_tokens: 6000000": "target_tokens: 4000", "seeds: [1, 2, 3]": "seeds: [1]"}
+    for given, less in few.items():
+        assert given in more
+        more = more.replace(given, less)
+    Path("more.yml").write_text(more, encoding="utf-8")
 
 
 def write_domains() -> pd.DataFrame:
@@ -200,3 +208,20 @@ def test_the_recipes_run_in_order(
     )
     assert narrow == wide == exported  # the wider model computes the same, and so does T5
     assert len(Path("own-losses.csv").read_text(encoding="utf-8").splitlines()) == 2
+    upgraded = json.loads(UPGRADE.read_text(encoding="utf-8"))["cells"]
+    page = "\n".join("".join(each["source"]) for each in upgraded)
+    ((_, code),) = BLOCK.findall(page.partition("The same upgrade in Python")[2])
+    exec(compile(code, str(UPGRADE), "exec"), {})
+
+
+def test_a_weight_that_is_added_to_the_grid_has_the_settings_of_its_runs(
+    tmp_path: Path,
+) -> None:
+    more = tmp_path / "more.yml"
+    more.write_text(GRID.findall(PAGE.read_text(encoding="utf-8"))[2], encoding="utf-8")
+    ours = {spec.model.d_model: spec for spec in get_cohort("conlang-steady", "steady").runs()}
+    for spec in Grid.read(more).runs:
+        stored = ours[spec.model.d_model]
+        assert (spec.model, spec.training, spec.conlang, spec.tags) == (
+            stored.model, stored.training, stored.conlang, stored.tags
+        )  # fmt: skip

@@ -150,7 +150,8 @@ def fit_joint_law(
     direction, ceiling, label : as in `fit_power_law`
     errors : ``"absolute"`` or ``"relative"``
         Whose squares are least: those of the errors, or of their share of the loss. Where losses
-        fall to a fraction of the largest, absolute errors leave the law to the worst models.
+        fall to a fraction of the largest, absolute errors leave the law to the worst models. The
+        command `fit` has the same default. Verdicts on runs with a final decay take relative ones.
     by : column name
         Each of its values has its own multiplier. Other than ``"p"`` where the mixture of
         several pairs or domains is not one number; its values are then taken as names, and all

@@ -126,6 +126,9 @@ def gamma_at(gamma: Gamma, step: int) -> float:
 class UpgradeConfig:
     """Every choice of an upgrade, apart from the vocabularies.
 
+    New pieces are copies of `<unk>` by default, as published. The command ``upgrade --vocab`` has
+    another default: means of old pieces.
+
     Raises
     ------
     InputError

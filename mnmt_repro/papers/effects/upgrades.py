@@ -396,9 +396,8 @@ def deeper_above_wider(rows: pd.DataFrame, group: str) -> Measure:
 
 
 def _in_per_cent(logs: pd.Series[float]) -> Measure:
-    """Mean over seeds of logs of ratios, with its t interval, in per cent."""
-    mean = t_mean(np.asarray(logs, dtype=float))
-    return Measure(**{end: 100 * math.expm1(log) for end, log in vars(mean).items()})
+    """Mean over seeds of changes in per cent, with its t interval, from logs of ratios."""
+    return t_mean(100 * np.expm1(np.asarray(logs, dtype=float)))
 
 
 def printed_recovery() -> dict[tuple[str, float], float]:
