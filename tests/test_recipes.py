@@ -9,6 +9,7 @@ import itertools
 import json
 import re
 import shlex
+from functools import reduce
 from io import StringIO
 from pathlib import Path
 
@@ -46,6 +47,7 @@ SMALLER_GRID = {
     "[16, 32, 64, 128]": "[4, 8]",
     "seeds: [1, 2]": "seeds: [1]",
 }
+SMALLER_MORE = {"target_tokens: 6000000": "target_tokens: 4000", "[1, 2, 3]": "[1]"}
 RETRAINED = f"mnmt-repro retrain {QUICK.stem}"  # `test_repeats` runs it
 PARSED = (RETRAINED, "mnmt-repro book --only ", "mnmt-repro verify", "mnmt-repro report")
 """Commands that other tests run: `test_own_pages`, `test_claims_stored` and `test_verify`."""
@@ -75,15 +77,10 @@ def write_files() -> None:
         Path(f"{name}.tsv").write_text("source\ttarget\n" + "".join(lines), encoding="utf-8")
     write_domains().to_csv("domains.csv", index=False)
     grid, _, more = GRID.findall(PAGE.read_text(encoding="utf-8"))
-    for given, less in SMALLER_GRID.items():
-        assert given in grid
-        grid = grid.replace(given, less)
-    Path("grid.yml").write_text(grid, encoding="utf-8")
-    few = {"target_tokens: 6000000": "target_tokens: 4000", "seeds: [1, 2, 3]": "seeds: [1]"}
-    for given, less in few.items():
-        assert given in more
-        more = more.replace(given, less)
-    Path("more.yml").write_text(more, encoding="utf-8")
+    for name, whole, fewer in (("grid", grid, SMALLER_GRID), ("more", more, SMALLER_MORE)):
+        assert all(given in whole for given in fewer)
+        small = reduce(lambda text, both: text.replace(*both), fewer.items(), whole)
+        Path(f"{name}.yml").write_text(small, encoding="utf-8")
 
 
 def write_domains() -> pd.DataFrame:
@@ -208,9 +205,9 @@ def test_the_recipes_run_in_order(
     )
     assert narrow == wide == exported  # the wider model computes the same, and so does T5
     assert len(Path("own-losses.csv").read_text(encoding="utf-8").splitlines()) == 2
-    upgraded = json.loads(UPGRADE.read_text(encoding="utf-8"))["cells"]
-    page = "\n".join("".join(each["source"]) for each in upgraded)
-    ((_, code),) = BLOCK.findall(page.partition("The same upgrade in Python")[2])
+    cells = json.loads(UPGRADE.read_text(encoding="utf-8"))["cells"]
+    (told,) = ("".join(c["source"]) for c in cells if "The same upgrade in P" in str(c["source"]))
+    code = BLOCK.findall(told)[-1][1]
     exec(compile(code, str(UPGRADE), "exec"), {})
 
 
