@@ -173,7 +173,7 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     if exhibit.claims:  # that of the first effect of the answer
         named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
         evidence = _effect(stored, *named[0])["kind"] + ", not judged" * bool(named[0][2])
-        if all(setting for _, _, setting in named) and not ours.startswith("Not judged"):
+        if all(on for _, _, on in named) and not ours.startswith(("Not measured", "Out of reach")):
             badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
