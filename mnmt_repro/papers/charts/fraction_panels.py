@@ -115,6 +115,6 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
         "[text-matched](../methods/glossary.md#term-text-matched) runs, where a pair reads as much "
         f"as alone, it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text "
         f"{effect}. Text-matched runs read {text[matched_runs]:.0f}M target tokens and long runs "
-        f"{text[LONG]:.0f}M. Most of the added text is of the small pair. {slope}These have "
+        f"{text[LONG]:.0f}M. The doubled text may play a part, too. {slope}Such runs have "
         f"{' to '.join(map(str, seeds))} seeds a pair. The verdict on A7 reads the long runs."
     )
