@@ -71,17 +71,20 @@ def test_why_the_factor_falls_is_read_off_text_matched_runs(
     ways = {"long runs": (5.0, 3.0), "text-matched": matched}
     shares = pd.DataFrame(
         [
-            {"way": way, "n": n, "times": times}
+            {"way": way, "n": n, "times": times, "low": times - 0.1}
             for way, both in ways.items()
             for n, times in zip((100, 900), both, strict=True)
         ]
     )
     stored = pd.DataFrame(
-        {"cohort": "conlang-settled-matched", "p": 0.05, "pair": "a-b", "n_non_embedding": 100}
-        | {"seed": [1, 2]}
+        {"cohort": [*["conlang-settled-matched"] * 2, "conlang-settled"], "p": 0.05}
+        | {"pair": "a-b", "n_non_embedding": 100}
+        | {"seed": [1, 2, 1], "target_tokens": 2_000_000}
     )
     monkeypatch.setattr(charts.results, "load", lambda **_: stored)
     monkeypatch.setattr(charts, "fractions_by_way", lambda *_: shares)
     said = charts.why_it_falls().data
-    assert cause in said and "from 5.0 at N = 100 to 3.0 at N = 900" in said
+    assert (
+        cause in said and "from 5.0 at N = 100, the smallest" in said and "3.0 at N = 900" in said
+    )
     assert "have 2 seeds a pair" in said and "log f on log N is" in said

@@ -136,7 +136,7 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     assert first.startswith("B Table 1: It costs −0.8") and "not measured yet." in first
     assert second == "B Figure 1: Not re-made: a drawing"
     assert others[0] == "B Table 2: Languages."  # no claim, and so nothing that could be missing
-    assert others[1] == "B Table 3: Not judged yet: BLEURT's weights | <none>."
+    assert others[1] == "B Table 3: Out of reach: BLEURT's weights | <none>."
     assert 'data-verdict="not reproduced"' in board.html and "A Figure 1" not in board.html
     board = scoreboard(exhibits, stored, "A")
     assert (
@@ -145,8 +145,8 @@ def test_the_scoreboard_answers_with_the_measured_effect(stored: pd.DataFrame) -
     )
     assert board.html.count("verdicts.html#claim-a11") == 1  # the verdict is not of the second
     assert what_is_missing(exhibits, stored).data.splitlines() == [
-        "- **Not re-made**: Paper B, Figure 1 (a drawing); "
-        "Paper B, Table 3 (BLEURT's weights | <none>).",
+        "- **Not re-made**: Paper B, Figure 1 (a drawing).",
+        "- **Out of reach**: Paper B, Table 3 (BLEURT's weights | <none>).",
         "- **Drawn from earlier runs, not judged yet**: none.",
         "- **Re-made in part**: Paper B, Table 1 (B1 is not measured yet).",
         "- **Re-made, not judged**: Paper B, Table 2 (a list); Paper A, Figure 9 (stopped early).",

@@ -63,7 +63,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
         "limit": limit,
         "ours": ours,
         "where": "; ".join(filter(None, (plain(row["setting"]), kind, sizes, seeds, earlier))),
-        "sure": (sure, why_sure),
+        "sure": (sure, why_sure.replace("`", "")),
         "little": claim.says_little,
         "cited": f"{_cited_as()}, {cited}; {row['kind']}.",
         "page": f"{claim.page}.html" * linked,
@@ -81,8 +81,7 @@ def _row(row: pd.Series, claim: Claim, stored: pd.DataFrame, linked: bool) -> di
 
 def _unjudged(row: pd.Series, claim: Claim) -> str:
     """An effect in another setting, for a claim whose own runs are missing."""
-    number = typeset(measured(claim.measure, row, claim.id))
-    return f"not judged, {plain(row['setting'])}: {number}"
+    return f"not judged, {plain(row['setting'])}: {typeset(measured(claim.measure, row, claim.id))}"
 
 
 @cache

@@ -67,8 +67,9 @@ class _Display(ABC):
 
     @property
     def csv(self) -> str:
-        """The data behind the display, as CSV."""
-        return self.data.to_csv(index=False, lineterminator="\n")
+        """The data behind the display, as CSV, without columns whose cells are arrays."""
+        scalar = [not any(map(np.ndim, cells.head(1))) for _, cells in self.data.items()]
+        return self.data.loc[:, scalar].to_csv(index=False, lineterminator="\n")
 
     def to_html(self) -> str:
         """Write the whole display as HTML that fetches nothing and runs no script of its own."""

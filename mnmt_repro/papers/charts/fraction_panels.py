@@ -83,33 +83,38 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     """Say whether f / p falls with size for lack of text or for the weight, as far as runs show.
 
     In text-matched runs a pair reads as much at this weight as alone. So what falls there falls for
-    the weight. The weight is the cause if log(f / p) falls by at least half as much there.
+    the weight, or for the doubled text in all. The weight is the likely cause if log(f / p) falls
+    by at least half as much there. Sizes without an interval of f in both are left out.
     """
     matched_runs = f"{LONG}-matched"
     rows = results.load(cohort=[LONG, matched_runs], test_set="indomain", domain="all")
     both = {way: ways(LONG)[way] for way in ("long runs", "text-matched")}
-    shares = fractions_by_way(rows, both, weight)
-    if shares.empty or shares["way"].nunique() < 2:
+    every = fractions_by_way(rows, both, weight).reindex(columns=["way", "n", "times", "low"])
+    shares = every.dropna().loc[lambda read: read["n"].duplicated(keep=False)]
+    if shares.empty:
         return Markdown("*The long runs that would show why are not in the store that is read.*")
     usual, matched = (shares[shares["way"] == way].sort_values("n")["times"] for way in both)
     usual_fall, matched_fall = (np.log(each.iloc[0] / each.iloc[-1]) for each in (usual, matched))
     weighs = matched_fall >= usual_fall / 2
+    text = rows.groupby("cohort")["target_tokens"].max() / 1e6
     small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == weight)]
     seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
     cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
     slopes = claim_measures(read_stored(), "A7", "slope").query("role == 'text-matched'")
     slope = "".join(
-        f"The slope of log f on log N is {measured('slope', row, 'A7')} in text-matched runs. "
+        f"In text-matched runs, the slope of log f on log N is {measured('slope', row, 'A7')}. "
         for _, row in slopes.iterrows()
         if weight == SMALL and np.isfinite(row["low"])
     )
+    at = f"N = {shares['n'].min():,}, the smallest size with an interval of f,"
     return Markdown(
-        "**Why does the factor [f / p](effective-fraction-panels.ipynb) fall with size?** The "
-        f"likely cause is {cause}. At p = {weight:g}, it falls from {usual.iloc[0]:.1f} at "
-        f"N = {shares['n'].min():,} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,} in long "
-        "runs. Where a pair reads as much text at this weight as alone (*text-matched*), "
-        f"it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text {effect}. "
-        f"{slope}They have {' to '.join(map(str, seeds))} seeds a pair. "
-        "The verdict on A7 reads the long runs."
+        "**Why does the factor [f / p](effective-fraction-panels.ipynb#the-method) fall with "
+        f"size?** The likely cause is {cause}. In long runs at p = {weight:g}, it falls from "
+        f"{usual.iloc[0]:.1f} at {at} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,}. In "
+        "[text-matched](../methods/glossary.md#term-text-matched) runs, where a pair reads as much "
+        f"as alone, it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text "
+        f"{effect}. Text-matched runs read {text[matched_runs]:.0f}M target tokens and long runs "
+        f"{text[LONG]:.0f}M. The doubled text may play a part, too. {slope}Such runs have "
+        f"{' to '.join(map(str, seeds))} seeds a pair. The verdict on A7 reads the long runs."
     )

@@ -61,7 +61,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
         name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",
-        data=grid.points.drop(columns="pool", errors="ignore"),
+        data=grid.points,
         provenance=Provenance.of(grid.rows),
         caption=f"{label(grid, kind)}. With {law}, the lowest in-sample R² of a weight is {r2:.3f}."
         f"{meant}{unjudged(grid)}",

@@ -26,12 +26,9 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     floor
         The exact irreducible loss, nats per token.
     """
+    bind = alt.binding_range
     params = [
-        alt.param(
-            name=name,
-            value=start,
-            bind=alt.binding_range(min=low, max=high, step=step, name=label),
-        )
+        alt.param(name=name, value=start, bind=bind(min=low, max=high, step=step, name=label))
         for name, (label, low, high, step, start) in SLIDERS.items()
     ]
     first, last = np.log10(points["n"].min()) - 0.1, np.log10(points["n"].max()) + 0.5
@@ -47,11 +44,8 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
         .mark_line(color=CATEGORIES[0], clip=True)
         .encode(x, y)
     )
-    dots = (
-        alt.Chart(points)
-        .mark_point(color=CATEGORIES[1], filled=True, size=60)
-        .encode(x, y, tooltip=["n:Q", "loss:Q"])
-    )
+    dots = alt.Chart(points).mark_point(color=CATEGORIES[1], filled=True, size=60)
+    dots = dots.encode(x, y, tooltip=["n:Q", "loss:Q"])
     exact = (
         alt.Chart(pd.DataFrame({"loss": [floor]}))
         .mark_rule(strokeDash=[4, 3], color=GREY)

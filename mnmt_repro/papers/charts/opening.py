@@ -125,7 +125,8 @@ def three_lines(
     verdicts = {name: headline(stored, name)["verdict"] for name in (claim, *others)}
     held = [name for name, verdict in verdicts.items() if verdict == REPRODUCED]
     caution = {name: claims_by_id()[name].note for name in held} | caution
-    where = f"{plain(row['setting'])}; {row['kind']}"
+    where = plain(row["setting"])
+    where += f"; {row['kind']}" * (row["kind"] not in where)
     where += f", models of {row['sizes']} parameters" * bool(row["sizes"])
     if pd.notna(row["value"]):
         where += f", a median of {counted(int(row['seeds']), 'seed')} a cell"

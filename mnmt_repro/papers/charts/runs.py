@@ -12,12 +12,12 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def small(value: float) -> str:
-    """A difference over many orders of magnitude, which no line is broken in.
+    r"""A share in per cent, over many orders of magnitude, which no line is broken in.
 
-    >>> small(0.0), small(1.23e-06)
-    ('0', '+1.2e−06')
+    >>> small(0.0), small(1.23e-05), small(-0.0207)
+    ('0', '+0.0012\xa0%', '−2.1\xa0%')
     """
-    return f"{value:+.1e}".replace("-", MINUS) if value else "0"
+    return f"{100 * value:+.2g}\N{NO-BREAK SPACE}%".replace("-", MINUS) if value else "0"
 
 
 def trust_chart(extrapolated: pd.DataFrame) -> alt.HConcatChart:

@@ -21,7 +21,7 @@ from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, Claim, Exhibit
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Claim, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -57,10 +57,9 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         group = f"Claims of Paper {claim.paper}, measured on {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
-        page = f"{claim.page}.html"
-        title, ends = f"{claim.id} {claim.title}", [ends[0], min(ends), max(ends)]
-        effect = named(claim.measure, claim.id)
-        yield (claim.id, title, effect, group, row["verdict"], ours, *ends, page)
+        title, effect = f"{claim.id} {claim.title}", named(claim.measure, claim.id)
+        drawn = (ours, ends[0], min(ends), max(ends), f"{claim.page}.html")
+        yield (claim.id, title, effect, group, row["verdict"], *drawn)
 
 
 def _beyond(value: float, claim: Claim, of: Callable[[float], float]) -> float:
@@ -133,19 +132,22 @@ def what_is_missing(exhibits: Sequence[Exhibit], stored: pd.DataFrame) -> Markdo
 
     The verdicts are those of `scoreboard`, row for row.
     """
-    missing = {OUT_OF_REACH: "Not re-made", NOT_MEASURED: "Drawn from earlier runs, not judged yet"}
-    kinds = (*missing.values(), "Re-made in part", "Re-made, not judged")
+    missing = {
+        OUT_OF_REACH: "Out of reach",
+        NOT_MEASURED: "Drawn from earlier runs, not judged yet",
+    }
+    kinds = ("Not re-made", *missing.values(), "Re-made in part", "Re-made, not judged")
     lists: dict[str, dict[tuple[str, ...], list[str]]] = {kind: {} for kind in kinds}
     for exhibit in exhibits:
         badges = _row(exhibit, stored)["badges"]
         verdicts = dict(zip(exhibit.claims, (each.verdict for each in badges), strict=False))
         gaps = [f"{claim} is {said}" for claim, said in verdicts.items() if said in missing]
         if not badges:
-            kind, why = kinds[3] if exhibit.page else kinds[0], exhibit.reason
+            kind, why = kinds[4] if exhibit.page else kinds[0], exhibit.reason
         elif badges[0].verdict in missing:
             kind, why = missing[badges[0].verdict], reason(headline(stored, exhibit.claims[0]))
         elif gaps:
-            kind, why = kinds[2], ", ".join(gaps)
+            kind, why = kinds[3], ", ".join(gaps)
         else:
             continue
         paper, sort, number = exhibit.id.split(" ", 2)
@@ -171,7 +173,7 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     if exhibit.claims:  # that of the first effect of the answer
         named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
         evidence = _effect(stored, *named[0])["kind"] + ", not judged" * bool(named[0][2])
-        if all(setting for _, _, setting in named) and not ours.startswith("Not judged"):
+        if all(on for _, _, on in named) and not ours.startswith(("Not measured", "Out of reach")):
             badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
@@ -189,7 +191,8 @@ def _answer(exhibit: Exhibit, stored: pd.DataFrame) -> str:
         return f"Not re-made: {exhibit.reason}"
     for row in (headline(stored, name) for name in exhibit.claims[:1]):
         if not math.isfinite(row["value"]):
-            return f"Not judged yet: {(row['why'] or 'no rows yet').rstrip('.')}."
+            state = row["verdict"].replace(UNDECIDED, NOT_MEASURED)
+            return f"{state.capitalize()}: {reason(row)}."
     text = _CLAIM.sub(number, exhibit.answer)
     return text[:1].upper() + text[1:]
 
@@ -199,8 +202,8 @@ def _effect(
 ) -> pd.Series:
     """The stored effect of a claim, or another measure of its headline, or one of its settings."""
     if measure:
-        row = stored.query("claim == @claim and measure == @measure and role == 'headline'")
-        return row.iloc[0]
+        own = "claim == @claim and measure == @measure and role == 'headline'"
+        return stored.query(own).iloc[0]
     if not setting:
         return headline(stored, claim)
     effects = stored[(stored["claim"] == claim) & (stored["limit"] != "")]
@@ -214,8 +217,8 @@ def _effect(
 def tally_line(stored: pd.DataFrame) -> Html:
     """Display how many claims have which verdict, in a line of badges."""
     badges = tally(stored, "verdicts.html")
-    html = render("tally", claims=stored["claim"].nunique(), badges=badges)
-    return Html(html=html, words=", ".join(map(str, badges)))
+    claims, words = stored["claim"].nunique(), ", ".join(map(str, badges))
+    return Html(html=render("tally", claims=claims, badges=badges), words=words)
 
 
 @framed("paper", "quantity", "whose", "low", "high")

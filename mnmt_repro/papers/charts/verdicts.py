@@ -98,17 +98,14 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'The interval reaches 0.2 percentage points into the limits, and 33.0 lie outside. '
+    'Of the 33.2 percentage points of the interval, 0.2 lie between the limits. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
     low, high = map(float, str(row["limit"]).split(" to "))
     inside = 100 * (min(row["high"], high) - max(row["low"], low))
-    outside = 100 * (row["high"] - row["low"]) - inside
-    return (
-        f"The interval reaches {inside:.1f} percentage points into the limits, "
-        f"and {outside:.1f} lie outside. "
-    )
+    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points of the interval"
+    return f"Of the {whole}, {inside:.1f} lie between the limits. "
 
 
 def effect_of(row: pd.Series) -> str:
@@ -183,7 +180,8 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     known = claims_by_id().get(claim)  # a report may be of another folder's claims
     runs = ", ".join(known.headline.cohorts[:1]) if known else "its own"
     if pd.isna(row["value"]):
-        more = f" (cohort {runs})" * row["why"].startswith("its ")
+        listed = f"cohort {runs}; the list of `mnmt-repro sweep` says which runs these are"
+        more = f" ({listed})" * row["why"].startswith("its ")
         more += "; runs that read more text would raise it" * row["why"].startswith("too little")
         return f"**Low**: {reason(row)}{more}."
     if row["robust"] == "yes":

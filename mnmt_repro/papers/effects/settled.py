@@ -323,7 +323,6 @@ def cohort_table(rows: pd.DataFrame) -> Rows:
     """
     for cohort, group in rows[rows["cohort"] != ""].groupby("cohort"):
         runs = group.drop_duplicates("run_id")
-        each = runs["target_tokens"] / runs["n_non_embedding"]
         yield {
             "cohort": cohort_name(str(cohort)),
             "name": cohort,
@@ -332,7 +331,7 @@ def cohort_table(rows: pd.DataFrame) -> Rows:
             "sizes": runs["size"].nunique(),
             "N": _range(runs["n_non_embedding"]),
             "target tokens": _range(runs["target_tokens"]),
-            "tokens a parameter": _range(each),
+            "tokens a parameter": _range(runs["target_tokens"] / runs["n_non_embedding"]),
             "most passes": round(float(group["passes"].max()), 2),
         }
 
