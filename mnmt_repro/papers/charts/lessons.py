@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, size_axis
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, size_axis, sliders
 
 SLIDERS = {
     "alpha": ("exponent α ", 0.0, 1.5, 0.01, 0.5),
@@ -26,14 +26,7 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     floor
         The exact irreducible loss, nats per token.
     """
-    params = [
-        alt.param(
-            name=name,
-            value=start,
-            bind=alt.binding_range(min=low, max=high, step=step, name=label),
-        )
-        for name, (label, low, high, step, start) in SLIDERS.items()
-    ]
+    params = sliders(*((name, *about) for name, about in SLIDERS.items()))
     first, last = np.log10(points["n"].min()) - 0.1, np.log10(points["n"].max()) + 0.5
     heights = [0.7 * floor, 1.5 * points["loss"].max()]
     y = alt.Y("loss:Q", title="test loss, nats per token")
