@@ -40,16 +40,10 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
         .mark_line(color=CATEGORIES[0], clip=True)
         .encode(x, y)
     )
-    dots = (
-        alt.Chart(points)
-        .mark_point(color=CATEGORIES[1], filled=True, size=60)
-        .encode(x, y, tooltip=["n:Q", "loss:Q"])
-    )
-    exact = (
-        alt.Chart(pd.DataFrame({"loss": [floor]}))
-        .mark_rule(strokeDash=[4, 3], color=GREY)
-        .encode(y)
-    )
+    dots = alt.Chart(points).mark_point(color=CATEGORIES[1], filled=True, size=60)
+    dots = dots.encode(x, y, tooltip=["n:Q", "loss:Q"])
+    at_floor = alt.Chart(pd.DataFrame({"loss": [floor]})).encode(y)
+    exact = at_floor.mark_rule(strokeDash=[4, 3], color=GREY)
     error = (
         alt.Chart(points)
         .transform_calculate(squared=f"pow(({law}) / datum.loss - 1, 2)")
@@ -58,6 +52,5 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
         .mark_text(align="left", fontSize=14, fontWeight=600, color=CATEGORIES[0])
         .encode(text="said:N", x=alt.value(10), y=alt.value(285))
     )
-    return (
-        alt.layer(curve, exact, dots, error).add_params(*params).properties(width=450, height=300)
-    )
+    drawn = alt.layer(curve, exact, dots, error).add_params(*params)
+    return drawn.properties(width=450, height=300)

@@ -134,12 +134,9 @@ def _panel(
     down = _scale(y, log, domain=list(ends), nice=False)
     powers = alt.Axis(labelExpr=theme.LOG_LABELS) if y in log else alt.Undefined
     axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down, axis=powers)
-    sizes = (
-        alt.Axis(labelExpr=theme.SIZE_LABELS, tickCount=5) if x in log else alt.Axis(tickCount=6)
-    )
-    axis_x = alt.X(
-        f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
-    )
+    sized = {"labelExpr": theme.SIZE_LABELS, "tickCount": 5} if x in log else {"tickCount": 6}
+    along = _scale(x, log, nice=False, padding=8)
+    axis_x = alt.X(f"{x}:Q", title=titles[x], scale=along, axis=alt.Axis(**sized))
     tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
     layers: list[alt.Chart] = []
     if diagonal:
