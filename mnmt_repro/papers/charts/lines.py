@@ -230,12 +230,14 @@ def label_places(
     forward, back = (np.log, np.exp) if log else (float, float)
     low, high = map(forward, ends)
     of_line = curves.assign(**{y: curves[y].map(forward)}).sort_values(x).groupby(by, sort=False)
+    heights = of_line[y].mean().sort_values().index
     before, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (-2, -1))
+    last = last.loc[heights]
     gap = min(LABEL_GAP * (high - low) / height, (high - low) / len(last))
 
     def spread(at: pd.DataFrame) -> pd.DataFrame:
         """Push neighbours apart, both equally, and back into the panel."""
-        at = at.sort_values(y)
+        at = at.sort_values(y, kind="stable")  # of lines that meet, the higher ones come last
         placed = np.clip(at[y].to_numpy(float), low + gap / 2, high)
         for _ in range(500):
             push = np.clip(gap - np.diff(placed), 0, None) / 2
@@ -308,12 +310,13 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
 
 def _colours(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> list[alt.Color]:
     """The colours of marks, and those of their labels, which are no lighter than can be read."""
-    amounts, known = [*map(_amount, names)], list(CATEGORIES[: len(names)])
-    if ordered := by in ("p", "n") or (len(names) > 2 and np.isfinite(amounts).all()):
-        names, amounts = sorted(names, key=_amount), sorted(amounts)
-        even = [np.sin(np.pi / 2 * k / len(names)) ** 2 for k in range(len(names))]
-        known = weight_colours(amounts if by == "p" and np.ptp(amounts) >= 0.5 else even)
-    known += [INK for _ in in_ink]
-    field = alt.Color(f"{by}:{'O' if ordered else 'N'}", legend=None)
-    ranges = (known, [legible(each) for each in known])
-    return [field.scale(domain=[*names, *in_ink], range=each) for each in ranges]
+    ordered = sorted((name for name in names if np.isfinite(_amount(name))), key=_amount)
+    even = [np.sin(np.pi / 2 * k / len(ordered)) ** 2 for k in range(len(ordered))]
+    places = ordered if by == "p" and np.ptp(ordered) >= 0.5 else even
+    known = dict(zip(names, CATEGORIES, strict=False))
+    if by in ("p", "n") or len(ordered) > 2:
+        known |= dict(zip(ordered, weight_colours(places), strict=True))
+    known |= dict.fromkeys(in_ink, INK)
+    field = alt.Color(f"{by}:{'O' if by in ('p', 'n') else 'N'}", legend=None)
+    ranges = ([*known.values()], [*map(legible, known.values())])
+    return [field.scale(domain=[*known], range=each) for each in ranges]
