@@ -86,7 +86,7 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert marks(bounded) == {"line", "rule", "text"}
     assert "over 2" in str(bounded.to_dict()["datasets"])
     plain = lines(CURVES[CURVES["pair"] == "eng-deu"], "n", "loss", by="p", diagonal=True)
-    assert marks(plain) == {"line", "text"}
+    assert marks(plain) == {"line", "rule", "text"}
 
 
 def test_labels_away_from_their_lines_stand_in_order_of_the_weight() -> None:

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.display import Figure, show
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, plain
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, LOG_LABELS, plain
 from mnmt_repro.papers.charts.verdicts import SOURCE
 from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.cohorts.names import setting_label
@@ -83,7 +83,8 @@ def forest(
             nice=False,
             padding=8,
         )
-        axis = alt.Axis(format=form, tickCount=6, labelOverlap=True)
+        powers = LOG_LABELS if log and form == "~f" else alt.Undefined
+        axis = alt.Axis(format=form, tickCount=6, labelOverlap=True, labelExpr=powers)
         last = columns > 1 or not shared or place == len(groups) - 1
         x = alt.X("value:Q", scale=scale, axis=axis, title=title if last else None)
         panel = _panel(

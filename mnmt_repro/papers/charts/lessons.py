@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, size_axis
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, size_axis, sliders
 
 SLIDERS = {
     "alpha": ("exponent α ", 0.0, 1.5, 0.01, 0.5),
@@ -26,11 +26,7 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     floor
         The exact irreducible loss, nats per token.
     """
-    bind = alt.binding_range
-    params = [
-        alt.param(name=name, value=start, bind=bind(min=low, max=high, step=step, name=label))
-        for name, (label, low, high, step, start) in SLIDERS.items()
-    ]
+    params = sliders(*((name, *about) for name, about in SLIDERS.items()))
     first, last = np.log10(points["n"].min()) - 0.1, np.log10(points["n"].max()) + 0.5
     heights = [0.7 * floor, 1.5 * points["loss"].max()]
     y = alt.Y("loss:Q", title="test loss, nats per token")
@@ -46,11 +42,8 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
     )
     dots = alt.Chart(points).mark_point(color=CATEGORIES[1], filled=True, size=60)
     dots = dots.encode(x, y, tooltip=["n:Q", "loss:Q"])
-    exact = (
-        alt.Chart(pd.DataFrame({"loss": [floor]}))
-        .mark_rule(strokeDash=[4, 3], color=GREY)
-        .encode(y)
-    )
+    at_floor = alt.Chart(pd.DataFrame({"loss": [floor]})).encode(y)
+    exact = at_floor.mark_rule(strokeDash=[4, 3], color=GREY)
     error = (
         alt.Chart(points)
         .transform_calculate(squared=f"pow(({law}) / datum.loss - 1, 2)")
@@ -59,6 +52,5 @@ def law_sliders(points: pd.DataFrame, floor: float) -> alt.LayerChart | alt.Face
         .mark_text(align="left", fontSize=14, fontWeight=600, color=CATEGORIES[0])
         .encode(text="said:N", x=alt.value(10), y=alt.value(285))
     )
-    return (
-        alt.layer(curve, exact, dots, error).add_params(*params).properties(width=450, height=300)
-    )
+    drawn = alt.layer(curve, exact, dots, error).add_params(*params)
+    return drawn.properties(width=450, height=300)

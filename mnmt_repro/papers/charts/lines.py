@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,13 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, SIZE_LABELS, plain, weight_colours
+from mnmt_repro.papers.charts import theme
+from mnmt_repro.papers.charts.theme import CATEGORIES, INK, legible, plain, weight_colours
 from mnmt_repro.papers.cohorts.names import pair_title
 
 LABEL_GAP = 14  # pixels between the labels of two lines
 LABEL_WIDTH = 0.15  # of a label, about, as a share of the horizontal range
 WIDE = 835  # pixels of a row of panels with all that is beside them
 AXIS, LETTER, SPACING = 48, 7, 30  # pixels of a vertical axis, of a letter, and between panels
+LEADER = 14  # pixels from the end of a line to its label
 
 
 def lines(
@@ -82,13 +85,13 @@ def lines(
     dots, printed = (None if f is None else _short(f, drawn, whole) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
     apart = {} if printed is None else dict.fromkeys(printed[by])
-    colour = _colour(by, names, [name for name in apart if name not in names])
+    colours = _colours(by, names, [name for name in apart if name not in names])
     kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
     dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
     frames = [frame for frame in (curves, dots, printed) if frame is not None]
     across = min(columns, len(groups))
-    label = LETTER * max(len(_label(by, name)) for name in names)
+    label = LETTER * max(len(_label(by, name)) for name in names) + LEADER
     width = (width - SPACING * (across - 1)) // across - AXIS - label
     charts = []
     for place, (name, own) in enumerate(groups):
@@ -101,7 +104,7 @@ def lines(
         ends = domain or _ends(heights, pd.concat(bands) if bands else [], log=y in log)
         named = titles if place % columns == 0 else titles | {y: ""}
         chart = _panel(
-            own, x, y, by, *at, colour=colour, interval=interval, dash=dash, log=log, ends=ends,
+            own, x, y, by, *at, colours=colours, interval=interval, dash=dash, log=log, ends=ends,
             titles=named, marks=marks or {}, diagonal=diagonal, height=height,
         )  # fmt: skip
         title = pair_title(str(name)) if panel == "pair" else plain(str(name))
@@ -117,7 +120,7 @@ def _panel(
     dots: pd.DataFrame | None,
     printed: pd.DataFrame | None,
     *,
-    colour: alt.Color,
+    colours: Sequence[alt.Color],
     interval: tuple[str, str] | None,
     dash: alt.StrokeDash,
     log: Collection[str],
@@ -127,55 +130,52 @@ def _panel(
     diagonal: bool,
     height: int,
 ) -> alt.LayerChart | alt.FacetChart:
+    colour, of_text = colours
     down = _scale(y, log, domain=list(ends), nice=False)
-    axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down)
-    sizes = alt.Axis(labelExpr=SIZE_LABELS, tickCount=5) if x in log else alt.Axis(tickCount=6)
-    axis_x = alt.X(
-        f"{x}:Q", title=titles[x], scale=_scale(x, log, nice=False, padding=8), axis=sizes
-    )
+    powers = alt.Axis(labelExpr=theme.LOG_LABELS) if y in log else alt.Undefined
+    axis_y = alt.Y(f"{y}:Q", title=titles[y] or None, scale=down, axis=powers)
+    sized = {"labelExpr": theme.SIZE_LABELS, "tickCount": 5} if x in log else {"tickCount": 6}
+    along = _scale(x, log, nice=False, padding=8)
+    axis_x = alt.X(f"{x}:Q", title=titles[x], scale=along, axis=alt.Axis(**sized))
     tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
     layers: list[alt.Chart] = []
     if diagonal:
-        span = curves[x]
-        equal = pd.DataFrame({field: [span.min(), span.max()] for field in (x, y)})
-        layers.append(
-            alt.Chart(equal).mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1, clip=True)
-            .encode(axis_x, axis_y)
-        )  # fmt: skip
+        equal = (curves[x].min(), curves[x].max())
+        layers.append(theme.diagonal(axis_x, axis_y, equal))
     if marks:
         at = alt.Chart(pd.DataFrame({y: marks.values(), "mark": marks.keys()})).encode(axis_y)
-        layers.append(at.mark_rule(strokeDash=[2, 3], color=GREY))
+        layers.append(at.mark_rule(strokeDash=[2, 3], color=theme.GREY))
         written: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "fontSize": 12}
         layers.append(at.mark_text(**written, color=INK).encode(x=alt.value(0), text="mark:N"))
-    base = alt.Chart(curves)
-    if interval and set(interval) <= set(curves):
-        low, high = interval
-        band = base.mark_area(opacity=0.15, clip=True)
-        layers.append(band.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
+    base, seen = alt.Chart(curves), alt.Chart(curves if dots is None else dots)
+    spans = [(curves, base.mark_area(opacity=0.15, clip=True))]
+    spans += [] if dots is None else [(dots, seen.mark_rule(opacity=0.5, clip=True))]
+    for frame, span in spans:
+        if interval and set(interval) <= set(frame):
+            low, high = interval
+            layers.append(span.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
     few = dots is None and bool(curves.groupby(by).size().max() <= 12)
     line = base.mark_line(clip=True, point=few)
     layers.append(line.encode(axis_x, axis_y, colour, dash, tooltip=tooltip, detail=f"{by}:N"))
     if dots is not None:
-        seen = alt.Chart(dots)
-        if interval and set(interval) <= set(dots):
-            low, high = interval
-            bars = seen.mark_rule(opacity=0.5, clip=True)
-            layers.append(bars.encode(axis_x, alt.Y(f"{low}:Q", scale=down), alt.Y2(high), colour))
         layers.append(seen.mark_point(clip=True).encode(axis_x, axis_y, colour, tooltip=tooltip))
     if printed is not None and len(printed) and x not in printed:
-        layers += _bounds(printed, curves, y, by, alt.Y(f"{y}:Q", scale=down), colour)
+        layers += _bounds(printed, curves, y, by, alt.Y(f"{y}:Q", scale=down), of_text)
     elif printed is not None and len(printed):
         of_paper = alt.Chart(printed).mark_point(
             shape="diamond", size=150, filled=False, strokeWidth=2, opacity=1
         )
         layers.append(of_paper.encode(axis_x, axis_y, colour, tooltip=tooltip))
     places = label_places(curves, dots, x, y, by, ends=ends, log=y in log, height=height)
+    led = alt.Chart(places.merge(curves[[by, x, y]])).mark_rule(x2Offset=LEADER - 2, opacity=0.6)
+    beside = alt.Y2("label_y")
+    layers.append(led.encode(axis_x, alt.Y(f"{y}:Q", scale=down), colour, alt.X2(x), beside))
     text = alt.Chart(places).mark_text(
-        align="left", baseline="middle", dx=8, fontSize=12, fontWeight=600
+        align="left", baseline="middle", dx=LEADER, fontSize=12, fontWeight=600
     )
     end = alt.Y("label_y:Q", scale=down)
-    layers.append(text.encode(axis_x, end, colour, text="label:N"))
-    return alt.layer(*layers)
+    layers.append(text.encode(axis_x, end, of_text, text="label:N"))
+    return alt.layer(*layers).resolve_scale(color="independent")
 
 
 def _bounds(
@@ -230,18 +230,20 @@ def label_places(
     forward, back = (np.log, np.exp) if log else (float, float)
     low, high = map(forward, ends)
     of_line = curves.assign(**{y: curves[y].map(forward)}).sort_values(x).groupby(by, sort=False)
+    heights = of_line[y].mean().sort_values().index
     before, last = (of_line.nth(k).set_index(by)[[x, y]] for k in (-2, -1))
-    gap = min(LABEL_GAP * (high - low) / height, (high - low) / max(len(last) - 1, 1))
+    last = last.loc[heights]
+    gap = min(LABEL_GAP * (high - low) / height, (high - low) / len(last))
 
     def spread(at: pd.DataFrame) -> pd.DataFrame:
         """Push neighbours apart, both equally, and back into the panel."""
-        at = at.sort_values(y)
-        placed = np.clip(at[y].to_numpy(float), low, high)
+        at = at.sort_values(y, kind="stable")  # of lines that meet, the higher ones come last
+        placed = np.clip(at[y].to_numpy(float), low + gap / 2, high)
         for _ in range(500):
             push = np.clip(gap - np.diff(placed), 0, None) / 2
             placed[:-1] -= push
             placed[1:] += push
-            placed = np.clip(placed, low, high)
+            placed = np.clip(placed, low + gap / 2, high)
         return at.assign(**{y: placed})
 
     places = spread(last)
@@ -277,6 +279,12 @@ def _label(by: str, name: Any) -> str:
     return form.format(name) if form else plain(str(name))
 
 
+def _amount(name: Any) -> float:
+    """The number that ends a name, such as of a weight, a size, or ``similarity 0.25``."""
+    number = str(name).rpartition(" ")[2]
+    return float(number) if re.fullmatch(r"[\d.]+(e[+-]?\d+)?", number) else np.nan
+
+
 MOST_BAND = 0.25
 """By how much of the axis, at each end, bands may make it longer; beyond, they are cut off."""
 
@@ -300,13 +308,15 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
     return alt.Scale(type="log" if field in log else "linear", zero=alt.Undefined, **options)
 
 
-def _colour(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> alt.Color:
-    if by in ("p", "n"):  # weights and sizes are ordered
-        values = sorted(map(float, names))
-        even = [np.sin(np.pi / 2 * k / len(values)) ** 2 for k in range(len(values))]
-        places = values if by == "p" else even
-        scale = alt.Scale(domain=values, range=weight_colours(places))
-        return alt.Color(f"{by}:O", scale=scale, legend=None)
-    known = [*CATEGORIES[: len(names)], *(INK for _ in in_ink)]
-    scale = alt.Scale(domain=[*names, *in_ink], range=known)
-    return alt.Color(f"{by}:N", scale=scale, legend=None)
+def _colours(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> list[alt.Color]:
+    """The colours of marks, and those of their labels, which are no lighter than can be read."""
+    ordered = sorted((name for name in names if np.isfinite(_amount(name))), key=_amount)
+    even = [np.sin(np.pi / 2 * k / len(ordered)) ** 2 for k in range(len(ordered))]
+    places = ordered if by == "p" and np.ptp(ordered) >= 0.5 else even
+    known = dict(zip(names, CATEGORIES, strict=False))
+    if by in ("p", "n") or len(ordered) > 2:
+        known |= dict(zip(ordered, weight_colours(places), strict=True))
+    known |= dict.fromkeys(in_ink, INK)
+    field = alt.Color(f"{by}:{'O' if by in ('p', 'n') else 'N'}", legend=None)
+    ranges = ([*known.values()], [*map(legible, known.values())])
+    return [field.scale(domain=[*known], range=each) for each in ranges]

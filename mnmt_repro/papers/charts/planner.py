@@ -19,7 +19,7 @@ from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.frontier import checked_pairs
 from mnmt_repro.laws.recommendation import MOST_BEYOND
 from mnmt_repro.laws.uncertainty import percentiles
-from mnmt_repro.papers.charts.theme import CATEGORIES, INK
+from mnmt_repro.papers.charts.theme import CATEGORIES, INK, sliders
 from mnmt_repro.papers.cohorts.names import pair_name
 
 IMPORTANCES = tuple(round(0.05 * k, 2) for k in range(2, 19))
@@ -103,19 +103,11 @@ def planner(
     sizes, (low, high) = sizes_offered(laws), weights_covered(laws)
     trained = min(max(law.law.n) for law in laws.values())
     opening = min(sizes, key=lambda n: abs(n - size))
-    sliders = [
+    params = sliders(
         ("size", "parameters N ", sizes[0], sizes[-1], sizes[0], opening),
         ("importance", f"importance of {pair_name(one)} ", 0.1, 0.9, 0.05, importance),
         ("own", f"your weight of {pair_name(one)} ", low, high, 0.01, 0.5),
-    ]
-    params = [
-        alt.param(
-            name=name,
-            value=start,
-            bind=alt.binding_range(min=least, max=most, step=step, name=label),
-        )
-        for name, label, least, most, step, start in sliders
-    ]
+    )
     x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(one)}")
     y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
 

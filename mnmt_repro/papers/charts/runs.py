@@ -29,13 +29,8 @@ def trust_chart(extrapolated: pd.DataFrame) -> alt.HConcatChart:
         end = float(max(group["fall"].max(), group["predicted_fall"].max()))
         x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
         y = alt.Y("fall:Q", title="fall observed (nats per token)")
-        dots = (
-            alt.Chart(group[["p", "n", "predicted_fall", "fall"]])
-            .mark_point()
-            .encode(x, y, weight_color(list(extrapolated["p"])), tooltip=["p", "n"])
-        )
-        panel = (diagonal(x, y, (0, end)) + dots).properties(
-            title=pair_name(str(pair)), width=220, height=220
-        )
-        panels.append(panel)
+        dots = alt.Chart(group[["p", "n", "predicted_fall", "fall"]]).mark_point()
+        dots = dots.encode(x, y, weight_color(list(extrapolated["p"])), tooltip=["p", "n"])
+        panel = diagonal(x, y, (0, end)) + dots
+        panels.append(panel.properties(title=pair_name(str(pair)), width=220, height=220))
     return alt.hconcat(*panels)

@@ -21,8 +21,11 @@ _DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#1f8080", "#5c8a1e", "#c4750
 BILLIONS = "replace(format(datum.value, '~s'), 'G', 'B')"
 """Writes a number on an axis in short, as 300M or 2.7B."""
 _POWER = "pow(10, floor(log(datum.value) / LN10 + 1e-9))"
-SIZE_LABELS = f"indexof([4, 6, 8, 9], datum.value / {_POWER}) < 0 ? {BILLIONS} : ''"
+_ROUND = f"indexof([4, 6, 8, 9], round(datum.value / {_POWER})) < 0"
+SIZE_LABELS = f"{_ROUND} ? {BILLIONS} : ''"
 """Vega's expression for round labels of a logarithmic axis of sizes: even a short axis has two."""
+LOG_LABELS = f"{_ROUND} ? format(datum.value, '~g') : ''"
+"""The same for an axis of other numbers."""
 _MAX_ROWS = 20_000  # in one chart; beyond it a page grows slow, so aggregate first
 
 
@@ -80,6 +83,18 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     return colours
 
 
+def legible(colour: str) -> str:
+    """Darken a colour so far that text in it can be read on white, at a contrast of 4.5.
+
+    >>> legible("#0072b2"), legible("#e69f00")
+    ('#0072b2', '#9c6b00')
+    """
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+    light = float((channels / 255) ** 2.2 @ [0.2126, 0.7152, 0.0722])
+    darker = channels * min(1, (0.18 / max(light, 0.01)) ** (1 / 2.2))
+    return "#" + "".join(f"{int(value):02x}" for value in darker)
+
+
 def weight_color(weights: Sequence[float]) -> altair.Color:
     """Encode a frame's column ``p`` of weights as colour, with a legend that lists each weight."""
     values = sorted(set(map(float, weights)))
@@ -128,7 +143,19 @@ def diagonal(x: altair.X, y: altair.Y, ends: tuple[float, float] = (0, 1)) -> al
     """
     fields = [str(each.shorthand).partition(":")[0] for each in (x, y)]
     line = altair.Chart(pd.DataFrame({field: list(ends) for field in fields}))
-    return line.mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1).encode(x, y)
+    return line.mark_line(strokeDash=[2, 3], color=GREY, strokeWidth=1, clip=True).encode(x, y)
+
+
+def sliders(*known: tuple[str, str, float, float, float, float]) -> list[altair.Parameter]:
+    """Make a slider of each name, label, lowest and highest value, step, and value at the start."""
+    return [
+        altair.param(
+            name=name,
+            value=start,
+            bind=altair.binding_range(min=low, max=high, step=step, name=label),
+        )
+        for name, label, low, high, step, start in known
+    ]
 
 
 def tips(*fields: str) -> list[altair.Tooltip]:

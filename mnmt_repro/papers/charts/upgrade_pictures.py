@@ -129,11 +129,8 @@ def boxes(
     for panel, group in table.groupby("panel", sort=False):
         right, high = ends or (float(group["right"].max()), float(group["high"].max()))
         across, up = alt.Scale(domain=[0, right]), alt.Scale(domain=[0, high])
-        middle = {
-            "x": group[["left", "right"]].mean(axis=1),
-            "y": group[["low", "high"]].mean(axis=1),
-        }
-        base = alt.Chart(group.assign(**middle))
+        x_and_y = (group[["left", "right"]].mean(axis=1), group[["low", "high"]].mean(axis=1))
+        base = alt.Chart(group.assign(x=x_and_y[0], y=x_and_y[1]))
         x, y = (alt.X("left:Q", scale=across, axis=None), alt.Y("low:Q", scale=up, axis=None))
         tooltip = [name for name in group if name not in drawn]
         rectangles = base.mark_rect(stroke="white").encode(

@@ -62,18 +62,42 @@
     Boolean(part.spec && named(part.spec));
 
   // The same chart with the name of each row above its marks, and numbers from beyond the axis below.
+  // Names and marks have a strip each, so that none covers another.
   function stacked(spec, room) {
-    const within = (part) => {
+    const [letters, most] = [room, room + 40].map((width) => Math.floor(width / 6.5)); // in a line
+    const split = `split(trim(replace(datum.label, regexp('(.{1,${most}})( +|$)', 'g'), '$1\\n')), '\\n')`;
+    const breaking = (title) =>
+      [title].flat().flatMap((line) => line.match(new RegExp(`\\S.{0,${letters - 1}}(?=\\s|$)`, "g")) ?? [line]);
+    const beyond = (part) => part.mark?.type === "text" && part.encoding?.x?.value === "width";
+    const within = (part, rows) => {
       const changed = { ...part };
-      for (const key of ["vconcat", "concat", "layer"])
-        if (part[key]) changed[key] = part[key].map(within);
-      if (part.spec) changed.spec = within(part.spec);
       const { height, mark, encoding } = part;
-      if (height) changed.height = height.step ? { step: 2.5 * height.step } : 2.5 * height;
-      if (encoding?.y?.type !== "nominal" || encoding.y.axis === null) return changed;
-      const above = { labelAlign: "left", labelPadding: 0, labelOffset: -13, labelLimit: room + 40, zindex: 1 };
-      changed.encoding = { ...encoding, y: { ...encoding.y, axis: { ...encoding.y.axis, ...above } } };
-      if (mark.type === "text" && encoding.x?.value === "width") {
+      const layers = part.layer ?? [part];
+      if (height && layers.some(named)) {
+        const domain = layers.find(named).encoding?.y?.scale?.domain;
+        const marks = height.step ?? height / (domain?.length ?? Math.round(height / 20));
+        const long = domain?.some((name) => name.length > most) ?? false;
+        const [above, below] = [15 * (1 + long), 15 * layers.some(beyond)];
+        const step = marks + above + below;
+        rows = { marks, above, long, padding: (above + below) / step, align: above / (above + below) };
+        changed.height = height.step ? { step } : (height * step) / marks;
+      }
+      if (typeof part.title === "string") changed.title = breaking(part.title);
+      for (const key of ["vconcat", "concat", "layer"])
+        if (part[key]) changed[key] = part[key].map((each) => within(each, rows));
+      if (part.spec) changed.spec = within(part.spec, rows);
+      if (!encoding) return changed;
+      changed.encoding = { ...encoding };
+      if (encoding.x?.title) changed.encoding.x = { ...encoding.x, title: breaking(encoding.x.title) };
+      if (encoding.y?.type !== "nominal" || !rows) return changed;
+      const { padding, align } = rows;
+      const scale = { ...encoding.y.scale, type: "band", paddingInner: padding, paddingOuter: padding / 2, align };
+      const name = { labelAlign: "left", labelBaseline: "top", labelPadding: 0, labelLimit: room + 40, zindex: 1 };
+      const axis = encoding.y.axis === null ? null : { ...encoding.y.axis, ...name };
+      if (axis) axis.labelOffset = -(rows.marks / 2 + rows.above) + 2;
+      if (axis && rows.long) axis.labelExpr = `length(datum.label) > ${most} ? ${split} : ["", datum.label]`;
+      changed.encoding.y = { ...encoding.y, scale, axis };
+      if (beyond(part)) {
         changed.mark = { ...mark, dx: 0, dy: 13 };
         changed.encoding.x = { value: 0 };
       }
