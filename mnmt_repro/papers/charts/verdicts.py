@@ -83,8 +83,7 @@ def _barely(row: pd.Series) -> bool:
     """
     if row["verdict"] not in (REPRODUCED, NOT_REPRODUCED) or not row.get("resolution", 0) > 0:
         return False
-    limits = [float(end) for end in str(row["limit"]).split(" to ")]
-    apart = [abs(row[end] - limit) for end in ("low", "high") for limit in limits]
+    apart = [abs(row[end] - limit) for end in ("low", "high") for limit in _limits(row)]
     return bool(min(apart) < NEAR * row["resolution"])
 
 
@@ -98,14 +97,13 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'Of the 33.2 percentage points of the interval, 0.2 lie between the limits. '
+    'The interval is 33.2 percentage points wide, of which 0.2 lie between the limits. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
-    low, high = map(float, str(row["limit"]).split(" to "))
-    inside = 100 * (min(row["high"], high) - max(row["low"], low))
-    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points of the interval"
-    return f"Of the {whole}, {inside:.1f} lie between the limits. "
+    inside = 100 * (min(row["high"], max(_limits(row))) - max(row["low"], min(_limits(row))))
+    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points wide"
+    return f"The interval is {whole}, of which {inside:.1f} lie between the limits. "
 
 
 def effect_of(row: pd.Series) -> str:
@@ -202,12 +200,16 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     return f"**{word}**: {why}."
 
 
+def _limits(row: pd.Series) -> list[float]:
+    """The limit of a stored row, or both ends of its range."""
+    return [float(end) for end in str(row["limit"]).split(" to ")]
+
+
 def _distance(row: pd.Series) -> str:
     """How far an effect with an interval lies from its limit."""
     if row["verdict"] == UNDECIDED:
         return "the interval includes the limit"
-    limits = [float(end) for end in str(row["limit"]).split(" to ")]
-    times = min(abs(row["value"] - limit) for limit in limits) / row["resolution"]
+    times = min(abs(row["value"] - limit) for limit in _limits(row)) / row["resolution"]
     return f"the limit is {times:.1f} half-widths of the interval away"
 
 
@@ -218,7 +220,7 @@ def _apart(row: pd.Series) -> str:
     if row["verdict"] == UNDECIDED:
         half = half_width_written(row["measure"], row["resolution"], row["claim"])
         return f"the interval ({half}) includes the limit"
-    return f"only one way of training stands behind it ({counted(int(row['seeds']), 'seed')})"
+    return f"only one way of training stands behind it (median seeds a cell: {row['seeds']:.0f})"
 
 
 def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
@@ -235,7 +237,8 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
         value = measured(row["measure"], matched.iloc[0], name)
         text = f"Text-matched runs give {value}, and more seeds would raise it ({cohort})"
     if len(half):
-        value = written(row["measure"], half["value"].iloc[0], name)
-        seeds = counted(int(half["seeds"].iloc[0]), "seed")
-        text += f". With half of the text ({seeds}) the effect is {value}"
+        less, seeds = half[["value", "seeds"]].iloc[0]
+        across = any((less - limit) * (row["value"] - limit) < 0 for limit in _limits(row))
+        text += f". With half of the text (median seeds a cell: {seeds:.0f}) the effect is "
+        text += written(row["measure"], less, name) + ", on the other side of the limit" * across
     return text
