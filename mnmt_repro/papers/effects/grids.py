@@ -62,8 +62,8 @@ class LossGrid:
     @property
     def errors(self) -> Errors:
         """Whose squares its laws minimise: as the rules for its tier say."""
-        steady = self.rows.get("tier", pd.Series(dtype=str)).eq("steady").any()
-        return "relative" if steady else "absolute"
+        decayed = self.rows.get("tier", pd.Series(dtype=str)).isin(["steady", "settled"]).any()
+        return "relative" if decayed else "absolute"
 
     @cached_property
     def fits(self) -> PairFits:
