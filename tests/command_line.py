@@ -21,6 +21,10 @@ def fails(arguments: list[str], capsys: Any, *parts: str) -> None:
 
 
 def _files() -> dict[Path, bytes]:
-    """All but what is kept for speed, and what each holds."""
+    """All but what is kept for speed, and what each holds.
+
+    Only in a folder of the test: other tests write in the checkout meanwhile.
+    """
+    assert not Path("pyproject.toml").exists(), "change to a folder of the test first"
     found = (path for path in Path().rglob("*") if path.parts[0] != "cache")
     return {path: path.read_bytes() if path.is_file() else b"" for path in found}

@@ -162,15 +162,20 @@ def _folder(tmp_path: Path) -> Path:
 # --- for programs and for readers --------------------------------------------------------------
 
 
-def test_json_has_the_rows_of_the_table_and_no_nan() -> None:
+def test_json_has_the_documented_keys_and_no_nan() -> None:
     def refuse(word: str) -> None:
         raise AssertionError(word)
 
-    verdicts = [made_verdict(CLAIM, headline=EFFECT), made_verdict(made_claim(id="Z2"))]
-    shown = json.loads(to_json(verdicts), parse_constant=refuse)
-    assert tuple(shown[0]) == COLUMNS and len(shown) == len(to_table(verdicts))
-    assert (shown[0]["verdict"], shown[0]["value"]) == ("reproduced", 4.0)
-    assert shown[-1]["value"] is None or shown[-1]["claim"] == "Z2"
+    known = made_verdict(CLAIM, post_hoc=None, headline=EFFECT, half=(3.9, 3.8, 4.0))
+    limits = made_claim(id="Z2", limit=(-0.1, 0.1), side="within")
+    first, second = json.loads(to_json([known, made_verdict(limits)]), parse_constant=refuse)
+    assert all(f"`{key}`" in str(to_json.__doc__) for key in first)
+    assert (first["id"], first["verdict"], first["post_hoc"]) == ("Z1", "reproduced", None)
+    assert first["ways"] == {
+        "half": {"value": 3.9, "low": 3.8, "high": 4.0},
+        "text-matched": {"value": None, "low": None, "high": None},
+    }
+    assert (second["value"], second["limit"]) == (None, [-0.1, 0.1])
 
 
 def test_text_has_a_line_a_claim_and_counts_them() -> None:
@@ -215,8 +220,9 @@ def test_without_a_history_the_order_of_commits_is_the_stored_one(tmp_path: Path
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """Two claims, no rows, and a list of exhibits."""
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder: two claims, no rows, and a list of exhibits."""
+    monkeypatch.chdir(tmp_path)
     write_claims(tmp_path, entry("Z1"), entry("Z2", side="<="))
     (tmp_path / "data" / "results").mkdir()
     listed = {"exhibits": [{"id": name, "shows": "x", "reason": "none"} for name in ALL]}
@@ -285,7 +291,7 @@ def shown(checkout: Path, capsys: pytest.CaptureFixture[str]) -> Shown:
 
 def test_verify_fails_until_the_verdicts_are_stored(checkout: Path, shown: Shown) -> None:
     code, out, err = shown("verify", "--json")
-    assert code == 1 and [each["claim"] for each in json.loads(out)] == ["Z1", "Z2"]
+    assert code == 1 and [each["id"] for each in json.loads(out)] == ["Z1", "Z2"]
     assert "Z1: no stored verdict" in err and REMEDY in err
     assert "Failed: 2 stored verdicts do not follow from the stored rows: Z1, Z2." in err
     code, out, err = shown("verify", "--write")

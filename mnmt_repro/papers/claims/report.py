@@ -7,6 +7,7 @@ effect itself have the verdict.
 from __future__ import annotations
 
 import io
+import json
 import math
 import os
 from collections import Counter
@@ -168,8 +169,29 @@ def _rounded(value: float) -> float:
 
 
 def to_json(verdicts: list[Verdict]) -> str:
-    """The rows of `to_table` as JSON, for programs; a number that is not known is null."""
-    return str(to_table(verdicts).to_json(orient="records", force_ascii=False, indent=1))
+    """Verdicts as JSON for programs: a list with an object for each claim.
+
+    It has `id`, `verdict`, `value`, `low`, `high`, `limit`, `side`, `unit`, `resolution`, `seeds`,
+    `setting`, `kind`, `post_hoc`, `robust`, `why`, and the numbers of its `ways`. What is not
+    known is null.
+    """
+    told = json.dumps([_as_object(each) for each in verdicts])
+    known = json.loads(told, parse_constant=lambda _: None)  # no NaN, which JSON does not have
+    return json.dumps(known, indent=1, ensure_ascii=False)
+
+
+_OF_A_CLAIM = (
+    *("verdict", "value", "low", "high", "limit", "side", "unit", "resolution", "seeds"),
+    *("setting", "kind", "post_hoc", "robust", "why"),
+)
+
+
+def _as_object(verdict: Verdict) -> dict[str, Any]:
+    claim = verdict.claim
+    row = next(_rows(verdict)) | {"limit": claim.limit}
+    row["post_hoc"] = verdict.headline.ancestry.post_hoc
+    ways = {way: _numbers(verdict.results[way].outcome.effect) for way in claim.robustness}
+    return {"id": claim.id, **{name: row[name] for name in _OF_A_CLAIM}, "ways": ways}
 
 
 def to_text(verdicts: list[Verdict]) -> str:
