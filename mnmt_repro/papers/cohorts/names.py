@@ -56,9 +56,27 @@ _ENDINGS = {
     "-fresh": "fresh seeds", "-seeds": "further seeds", "-half": "half of the text",
     "-alone": "single pairs", "-matched": "text-matched", "-equal-first": "equal-first",
     "-swapped": "weights swapped", "-small": "smallest sizes", "-more": "more seeds",
-    "-rates": "trials of learning rates", "-wide": "wider",
+    "-rates": "trials of learning rates", "-wide": "wider", "-settled-middle": "long runs, p = 0.3",
+    "-middle": "middle sizes", "-steady": "with decay", "-settled": "long runs",
+    "-8m": "8M tokens", "-16m": "16M tokens", "-many2one": "two sources to one target",
+    "-three": "three targets", "-five": "five targets", "-sim0": "similarity 0",
+    "-sim025": "similarity 0.25", "-sim05": "similarity 0.5", "-sim075": "similarity 0.75",
+    "-sim1": "similarity 1", "-main": "main condition", "-full": "full corpus",
+    "-total": "old training counted", "-starts": "starts of new pieces",
+    "-unsaid": "what is not said", "-noise": "footnote 10", "-schedule": "footnote 7",
+    "-insertion": "§4.2", **{f"-table{n}": f"Table {n}" for n in (3, 4, 5, 6, 7, 11)},
 }  # fmt: skip
 """Of names of cohorts, and what a page says for each."""
+_BEGINNINGS = {
+    "": "your own runs",  # which no declared cohort holds
+    "conlang": "generated languages",
+    "upgrade": "upgrade of generated languages",
+    "webtech": "English→{German, French}",
+    "webtech-en-defr": "English→{German, French}",
+    "webtech-en-dezh": "English→{German, Chinese}",
+    "webtech-dezh-en": "{German, Chinese}→English",
+    "webtech-en-defrzh": "English→{German, French, Chinese}",
+}
 
 
 def cohort_name(cohort: str) -> str:
@@ -74,51 +92,9 @@ def cohort_name(cohort: str) -> str:
     for ending, words in _ENDINGS.items():
         if cohort.endswith(ending):
             return f"{cohort_name(cohort.removesuffix(ending))}, {words}"
-    if "-steady-sim" in cohort:
-        return f"{cohort_name(cohort.replace('-steady', ''))}, with decay"
-    return {
-        "": "your own runs",  # which no declared cohort holds
-        "webtech-en-dezh": "English→{German, Chinese}",
-        "webtech-en-defr": "English→{German, French}",
-        "webtech-dezh-en": "{German, Chinese}→English",
-        "webtech-en-dezh-8m": "English→{German, Chinese}, 8M tokens",
-        "webtech-en-dezh-16m": "English→{German, Chinese}, 16M tokens",
-        "webtech-en-defrzh": "English→{German, French, Chinese}",
-        "shared-en-dezh": "English→{German, Chinese}, the same English sentences",
-        "shared-en-defr": "English→{German, French}, the same English sentences",
-        "shared-dezh-en": "{German, Chinese}→English, the same English sentences",
-        "conlang-sim0": "generated languages, two unrelated targets",
-        "conlang-sim025": "generated languages, two targets of similarity 0.25",
-        "conlang-sim05": "generated languages, two targets of similarity 0.5",
-        "conlang-sim075": "generated languages, two targets of similarity 0.75",
-        "conlang-sim1": "generated languages, two related targets",
-        "conlang-many2one": "generated languages, two sources to one target",
-        "conlang-three": "generated languages, three unrelated targets",
-        "conlang-five": "generated languages, five unrelated targets",
-        "webtech-steady": "English→{German, French}, with decay",
-        "webtech-settled": "English→{German, French}, long runs",
-        "conlang-steady": "generated languages, with decay",
-        "conlang-steady-middle": "generated languages, with decay, middle sizes",
-        "conlang-settled": "generated languages, long runs",
-        "conlang-settled-middle": "generated languages, long runs, p = 0.3",
-        "conlang-settled-many2one": "generated languages into one, long runs",
-        "conlang-steady-three": "generated languages, three targets, with decay",
-        "conlang-steady-five": "generated languages, five targets, with decay",
-        "conlang-steady-many2one": "generated languages into one, with decay",
-        "software25-main": "software25, main condition",
-        "software25-full": "software25, full corpus",
-        "software25-total": "software25, old training counted",
-        "software25-settled": "software25, long runs",
-        "software25-starts": "software25, starts of new pieces",
-        **{f"software25-table{n}": f"software25, Table {n}" for n in (3, 4, 5, 6, 7, 11)},
-        "software25-unsaid": "software25, what is not said",
-        "software25-noise": "software25, footnote 10",
-        "software25-schedule": "software25, footnote 7",
-        "software25-insertion": "software25, §4.2",
-        "upgrade-sim0": "upgrade of generated languages, similarity 0",
-        "upgrade-sim05": "upgrade of generated languages, similarity 0.5",
-        "upgrade-sim1": "upgrade of generated languages, similarity 1",
-    }.get(cohort, cohort)
+    if cohort.startswith("shared"):
+        return f"{cohort_name(cohort.replace('shared', 'webtech'))}, the same English sentences"
+    return _BEGINNINGS.get(cohort, cohort)
 
 
 def setting_label(setting: str, pair: str) -> str:
