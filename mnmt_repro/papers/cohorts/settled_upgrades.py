@@ -10,6 +10,9 @@ the paper. `software25-settled-rates` tries three in each arm at seed 101, which
 baseline after all of its updates, the upgrade after 30 %. The rate with the lowest loss on the
 in-domain test is taken, the mean over all directions, also where it is the first or the last.
 
+`software25-starts` compares starts of new pieces. Its upgrades keep the mini tier's rate and have
+no decay, so that a shorter one is the beginning of a longer one.
+
 All these runs, old models included, take the path that `train` takes by default for this size and
 14 million tokens: compiled, with products in bfloat16. A step takes two thirds of the time. The
 path is the same in both arms, and was chosen before any of these runs had ended. So these rows
@@ -20,15 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
 from mnmt_repro.papers.cohorts.settled import TIER
 from mnmt_repro.papers.cohorts.software25 import SUFFIX
-from mnmt_repro.papers.cohorts.software25_runs import CORPUS, from_scratch, upgraded
+from mnmt_repro.papers.cohorts.software25_runs import CORPUS, MINI, from_scratch, upgraded
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.runs.spec import RunSpec
-from mnmt_repro.upgrading.config import Kind
+from mnmt_repro.upgrading.config import Kind, NewRows
 
 SCRATCH_RATE = 0.012
 UPGRADE_RATE = 0.012
@@ -46,16 +50,16 @@ BASELINE_SHARES = (EARLY, 0.5, ONCE, TWICE)
 
 
 def _fast(run: RunSpec, **changes: Any) -> RunSpec:
-    """A run of the mini tier on the fast path, with these changes of its training."""
+    """A run of the mini tier on the fast path, its old model too, with changes of its training."""
+    if run.upgrade:
+        run = replace(run, upgrade=replace(run.upgrade, parent=_fast(run.upgrade.parent)))
     training = replace(run.training, compile=True, precision="bfloat16", **changes)
     return replace(run, tier=TIER, training=training)
 
 
 def _run(kind: Kind, share: float, seed: int, rate: float, *, upgrade: bool = False) -> RunSpec:
-    """A run of the mini tier on the fast path, its old model too, with this rate and a decay."""
+    """A run of the mini tier on the fast path, with this rate and a decay."""
     run = (upgraded if upgrade else from_scratch)(kind, share=share, seed=seed)
-    if run.upgrade:
-        run = replace(run, upgrade=replace(run.upgrade, parent=_fast(run.upgrade.parent)))
     return _fast(run, learning_rate=rate, decay_share=DECAY_SHARE)
 
 
@@ -80,6 +84,26 @@ def _compared(kind: Kind, baselines: int, upgrades: int) -> Iterator[Variant]:
                 yield Variant(name=f"{prefix}{SUFFIX[kind]}", updates_share=share, spec=run)
 
 
+NEW_PIECES = (250, 1_000, 4_000)
+STARTS: dict[str, NewRows] = {
+    "from unk": "unk", "mean of parts": "mean", "mean of all": "centroid", "random": "random",
+}  # fmt: skip
+"""Ways in which new pieces of an extended vocabulary begin (ours)."""
+START_SHARES = (0.1, 0.3, 1.0)
+"""Of the upgrade's own updates, which are 30 % of the baselines'; and after the first one."""
+
+
+def _starts() -> Iterator[Variant]:
+    """The whole recipe with an extended vocabulary; a third seed at the ends of the numbers."""
+    shares = (1 / MINI.steps(1.0), *(RATE_SHARE * each for each in START_SHARES))
+    for seed in (1, 2, 3):
+        for pieces in NEW_PIECES if seed < 3 else (NEW_PIECES[0], NEW_PIECES[-1]):
+            for (start, rows), share in product(STARTS.items(), shares):
+                run = upgraded("same", share=share, seed=seed, embeddings=rows, new_pieces=pieces)
+                name = f"{pieces:,} new pieces {start}"
+                yield Variant(name=name, updates_share=share, spec=_fast(run))
+
+
 _NAME = f"{CORPUS}-settled"
 SETTLED_UPGRADES: tuple[VariantCohort, ...] = tuple(
     VariantCohort(name=name, about=about, variants=tuple(variants), tier=TIER)
@@ -87,6 +111,7 @@ SETTLED_UPGRADES: tuple[VariantCohort, ...] = tuple(
         (f"{_NAME}-rates", "learning rates of Paper B's settled runs; enters no verdict", _rates()),
         (_NAME, "same size: six upgrades, five baselines with a decay", _compared("same", 5, 6)),
         (f"{_NAME}-wide", "wider: three upgrades, three baselines", _compared("wide", 3, 3)),
+        (f"{CORPUS}-starts", "how many new pieces, and how they begin (ours)", _starts()),
     )
 )
 """Cohorts of Paper B at this tier, in the order in which they must be run."""

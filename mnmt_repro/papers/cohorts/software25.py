@@ -13,14 +13,13 @@ from typing import Any
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS
 from mnmt_repro.papers.cohorts.software25_runs import (
     CORPUS,
-    MINI,
     TextCondition,
     from_scratch,
     slower,
     upgraded,
 )
 from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
-from mnmt_repro.upgrading.config import Kind, NewRows, WidthConfig
+from mnmt_repro.upgrading.config import Kind, WidthConfig
 
 KINDS: tuple[Kind, ...] = ("same", "wide", "deep")
 SUFFIX: dict[Kind, str] = {"same": "", "wide": "-wide", "deep": "-deep"}
@@ -250,29 +249,6 @@ def _table7() -> tuple[Variant, ...]:
     return tuple(variants)
 
 
-NEW_PIECES = (250, 1_000, 4_000)
-STARTS: dict[str, NewRows] = {
-    "from unk": "unk", "mean of parts": "mean", "mean of all": "centroid", "random": "random",
-}  # fmt: skip
-"""Ways in which new pieces of an extended vocabulary begin (ours)."""
-START_SHARES = (0.1, 0.3, 1.0)
-"""Of the upgrade's own updates, which are 30 % of the baselines'; and after the first one."""
-
-
-def _starts() -> Iterator[Variant]:
-    """The whole recipe with an extended vocabulary; a third seed at the ends of the numbers."""
-    first = 1 / MINI.steps(1.0)
-    for seed in (1, 2, 3):
-        for pieces in NEW_PIECES if seed < 3 else (NEW_PIECES[0], NEW_PIECES[-1]):
-            for start, rows in STARTS.items():
-                for share in (first, *(0.3 * each for each in START_SHARES)):
-                    spec = upgraded(
-                        "same", share=share, seed=seed, embeddings=rows, new_pieces=pieces
-                    )
-                    name = f"{pieces:,} new pieces {start}"
-                    yield Variant(name=name, updates_share=share, spec=spec)
-
-
 FRESH_SEEDS = (4, 5, 6, 7)
 """Seeds of the repeated ablations: four old models, none of which the first round used."""
 OURS = ("not reset, optimiser reset", "noise 0.27")
@@ -313,7 +289,6 @@ def _cohorts() -> tuple[VariantCohort, ...]:
         ),
         *(first[name] for name in ("schedule", "insertion", "noise")),
         ("unsaid", "rates that the paper does not say (ours)", _at_30(UNSAID)),
-        ("starts", "how many new pieces, and how they begin (ours)", tuple(_starts())),
         *_fresh(),
     )
     return tuple(
