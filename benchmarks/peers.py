@@ -37,6 +37,8 @@ def training(width: int, seconds: float) -> Iterator[dict[str, Any]]:
     steps, _ = steps_of(PIECES, width, LAYERS, (SENTENCES, LENGTH), compiled=True)
     waits = first_calls(steps)
     best = in_turn(steps, seconds)
+    # In narrow layers both compiled modes have one program, which the first one's call compiles.
+    waits["compiled, bfloat16"] = max(each for name, each in waits.items() if "compiled" in name)
     waits = {name: waits[name] * ("compiled" in name) for name in steps}
     whole = {name: waits[name] + BUDGET / (SENTENCES * LENGTH) * best[name] for name in steps}
     for name, each in best.items():
