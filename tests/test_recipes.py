@@ -194,7 +194,7 @@ def test_the_recipes_run_in_order(
     assert RETRAINED in [line for _, code in blocks() for line in commands(code)]
 
     python = [out for code, out in found.items() if "import" in code]
-    assert python[0].startswith("loss = beta[p]") and "relative" in python[2]
+    assert python[0].startswith("loss = beta[p]") and "relative" in python[3]
     assert "measured" in python[1]
     leaks = next(out for command, out in found.items() if "data check" in command)
     assert "in training text" in leaks

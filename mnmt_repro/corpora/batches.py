@@ -123,8 +123,8 @@ class BatchStream:
 
     Sentences are drawn in windows: in window w, how many come from each pair is decided by a random
     generator keyed on (seed, w), and each pair's own sentences come in a fresh random order every
-    pass. Nothing depends on what was read before, so `batches(position)` resumes exactly. Versions
-    of numpy may draw otherwise in rare cases, as 2.5 does.
+    pass. Nothing depends on what was read before, so `batches(position)` resumes exactly. From
+    numpy 2.5 on, the generator draws a few windows otherwise; `requirements.lock` has 2.4.
 
     Parameters
     ----------

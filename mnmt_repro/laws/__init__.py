@@ -22,6 +22,10 @@ them, and every fit gives a `LawFit`, which holds its law, prints as a few lines
 Laws without weights (`PowerLaw`, `BivariateLaw`, `AdditiveLaw`) are fitted to arrays, and laws of
 weights to a frame.
 
+Losses may be in nats or in bits, if all are in one unit. Exponents, effective fractions and
+recommended weights do not depend on it. Factors (`beta`) and constants (`l_inf`) are in this unit.
+Not all weights need runs of all sizes: each law is fitted to the rows that are there.
+
 Beyond the paper: `fit_additive_law`, `fit_mixture_law`, which predicts mixtures of any number of
 pairs that nobody trained, and held-out errors and AICc (`mnmt_repro.laws.selection`).
 """

@@ -121,7 +121,7 @@ def fit_bivariate_law(
     Parameters
     ----------
     n_encoder, n_decoder, loss : (m,)
-        Non-embedding parameters of each side, losses in nats per token.
+        Non-embedding parameters of each side, and losses in one unit such as nats per token.
 
     Returns
     -------

@@ -162,7 +162,8 @@ def fit_power_law(
     n : (m,)
         Model sizes in parameters, or any other positive scale (examples, steps).
     loss : (m,)
-        Losses in nats per token; or a quality with ``direction="max"``, when the law is
+        Losses, all in one unit such as nats per token; `beta` and `l_inf` are in it, and `alpha`
+        does not depend on it. Or a quality with ``direction="max"``, when the law is
         ``score = l_inf - beta * n**-alpha``.
     weights : (m,), optional
         Weights of the squared residuals; by default as `errors` says.
