@@ -332,7 +332,7 @@ class LawFit(Generic[L_co]):
         )
         points = pd.DataFrame({"n": n, "loss": self.loss, "curve": names})
         log = alt.Scale(type="log", nice=False, padding=8)
-        what = "loss, nats per token" if law.direction == "min" else "quality"
+        what = "loss" if law.direction == "min" else "quality"
         x = alt.X("n", scale=log, title="model size")
         y = alt.Y("loss", scale=log, title=what)
         visible = alt.SchemeParams(name="viridis", extent=[0, 0.8])  # without its pale end
