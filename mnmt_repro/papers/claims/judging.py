@@ -8,7 +8,7 @@ undecided. A claim without a cell in regime is out of reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -266,7 +266,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             role=role,
             setting=setting,
             outcome=outcome,
-            seeds=_seeds(rows, {**claim.options, **setting.options}, outcome.part),
+            seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
             sizes=_span(rows[setting.n]),
             ancestry=ancestry,
@@ -279,13 +279,13 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
 _CELL = ["cohort", "variant", "updates_share", "mixture", "pair", "n_non_embedding", "test_set"]
 
 
-def _seeds(rows: pd.DataFrame, options: dict[str, Any], part: str) -> int:
-    """Seeds of a cell that the effect reads, in the cohort that has the fewest.
+def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any], part: str) -> int:
+    """Seeds of a cell that the effect reads, in the cohort that has the fewest; 0 if one has none.
 
     Seeds differ between cells, so it is the median. Of named variants only those of the effect
     count, because all others only measure the noise.
     """
-    if rows.empty:
+    if rows.empty or set(cohorts) - set(rows["cohort"]):
         return 0
     read, names = repr(options), rows["variant"].fillna("")
     named = names.map(lambda name: repr(name) in read or name.split(", ")[0] == part)

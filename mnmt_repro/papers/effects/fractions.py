@@ -87,8 +87,8 @@ def both_forms(
 
 
 @framed(
-    *("pair", "form", "parameters", "c₁", "R²", "error", "held-out error", "held-out worst"),
-    "at a bound",
+    *("pair", "form", "parameters", "c₁", "c₂", "c₃", "R²", "error", "held-out error"),
+    *("held-out worst", "at a bound"),
     by=["pair", "form"],
 )
 def form_table(
@@ -108,8 +108,9 @@ def form_table(
     Returns
     -------
     DataFrame
-        ``pair, form, parameters, c₁, R², error`` (root mean square relative error on all runs,
-        which the fit has seen), ``held-out error, held-out worst`` (on the weights and sizes that
+        ``pair, form, parameters, c₁, c₂, c₃`` (Eq. 13 has c₁ only), ``R², error`` (root mean
+        square relative error on all runs, which the fit has seen), ``held-out error, held-out
+        worst`` (on the weights and sizes that
         claims A14 and A15 hold out; NaN where the grid is not full enough for it) and ``at a
         bound``, the coefficients that stopped at the end of their range. Fits that are not
         identified have no row.
@@ -125,7 +126,7 @@ def form_table(
                 "pair": pair_name(pair),
                 "form": FORMS[form],
                 "parameters": len(law.names),
-                "c₁": law.params["c1"],
+                **{_SIGNS[c]: law.params.get(c, np.nan) for c in ("c1", "c2", "c3")},
                 "R²": law.r2,
                 "error": float(np.sqrt(np.mean(seen**2))),
                 "held-out error": float(np.sqrt(np.mean(unseen**2))),
@@ -134,14 +135,16 @@ def form_table(
             }
 
 
+_SIGNS = dict(c1="c₁", c2="c₂", c3="c₃", l_inf="L∞") | {"<=": "≤", ">=": "≥", "-0.999999": "−1"}
+
+
 def _bound(name: str) -> str:
     """A bound as a page writes it.
 
-    >>> _bound("c1 <= 1"), _bound("l_inf >= 0")
-    ('c₁ ≤ 1', 'L∞ ≥ 0')
+    >>> _bound("c1 >= -0.999999"), _bound("l_inf >= 0")
+    ('c₁ ≥ −1', 'L∞ ≥ 0')
     """
-    signs = {"c1": "c₁", "c2": "c₂", "c3": "c₃", "l_inf": "L∞", "<=": "≤", ">=": "≥"}
-    return " ".join(signs.get(part, part) for part in name.split(" "))
+    return " ".join(_SIGNS.get(part, part) for part in name.split(" "))
 
 
 def _held_out(points: pd.DataFrame, form: Form, errors: Errors) -> Array:
