@@ -79,8 +79,8 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert titles == ["English→German", "English→French"]
     unlike = CURVES[:1].assign(pair="the paper")
     (drawn,) = lines(CURVES[:13], "n", "loss", by="pair", printed=unlike).to_dict()["concat"]
-    colour = drawn["layer"][-1]["encoding"]["color"]["scale"]
-    assert dict(zip(colour["domain"], colour["range"], strict=True))["the paper"] == INK
+    diamonds = [layer for layer in drawn["layer"] if "diamond" in str(layer["mark"])]
+    assert [layer["mark"]["stroke"] for layer in diamonds] == [INK]
     bound = pd.DataFrame({"p": [0.05], "loss": [2.0], "says": ["over 2"]})  # of every size
     bounded = lines(CURVES[:13], "n", "loss", by="p", printed=bound)
     assert marks(bounded) == {"line", "rule", "text"}
