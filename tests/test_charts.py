@@ -56,8 +56,10 @@ def test_a_forest_has_a_row_a_label_and_cuts_intervals_at_its_domain() -> None:
     rows = pd.DataFrame(chart.to_dict()["datasets"][panel["layer"][1]["data"]["name"]])
     assert (rows["low"].min(), rows["high"].max()) == (0.7, 5)
     assert panel["layer"][2]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
-    grouped = ESTIMATES.assign(group=["g", "g", "h", "h"])
-    assert [p["title"] for p in forest(grouped, "t", columns=2).to_dict()["concat"]] == ["g", "h"]
+    grouped = ESTIMATES.assign(group=["g", "g", "Paper B", "Paper B"])
+    ours, paper = forest(grouped, "t", columns=2).to_dict()["concat"]
+    assert [ours["title"], paper["title"]] == ["g", "Paper B"]
+    assert paper["layer"][2]["encoding"]["shape"] == {"value": "diamond"}
 
 
 def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:

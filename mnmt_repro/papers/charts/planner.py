@@ -142,7 +142,8 @@ def planner(
     solid = {"color": INK, "strokeWidth": 2.5}
     dotted = {"color": INK, "strokeWidth": 2, "strokeDash": [2, 3]}
 
-    round_dots = {"color": GREY, "strokeWidth": 7, "strokeDash": [0.1, 8.8], "strokeCap": "round"}
+    dotted_line = {"strokeDash": [0.1, 8.9], "strokeDashOffset": -4, "strokeCap": "round"}
+    round_dots = {"color": GREY, "strokeWidth": 7} | dotted_line
 
     def key(y: int, data: alt.Chart, text: str, mark: Mapping[str, Any]) -> alt.LayerChart:
         """A row above the plot: a line as in the plot, and what it is."""

@@ -24,7 +24,7 @@ _KEY = {
     **dict.fromkeys(("finished baseline", "baseline still improving"), _UPGRADE),
     **dict.fromkeys(("all", "without scaling", "up-sampled: no", "old model of Mt25-v1"), _OTHER),
     **dict(zip(("old model of Mt25-v2", "old model of M12t25"), _MORE, strict=True)),
-    "scratch": GREY,
+    **{"scratch": GREY, "old, aaa": _OLD, "old, bbb": _MORE[1], "new, ccc": _NEW},
 }
 #: Dark to light: readable without colour vision, and in print. It ends in amber, not in green, so
 #: that the weights from 0.5 on, whose lines lie close together, differ in hue.
@@ -117,9 +117,9 @@ _SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "triangl
 
 
 def looks(field: str, names: Iterable[Any], legend: altair.Legend | None) -> dict[str, Any]:
-    """Encode a field of names, of at most six series of ours, as colour and shape."""
+    """Encode a field of names as colour and shape; from a seventh name of ours on, shapes repeat."""
     known, free = colours(names), iter(_SHAPES)
-    shapes = ["diamond" if is_printed(name) else next(free) for name in known]
+    shapes = ["diamond" if is_printed(name) else next(free, "circle") for name in known]
     colour, shape = altair.Color(field, legend=legend), altair.Shape(field, legend=legend)
     return {
         "color": colour.scale(domain=[*known], range=[*known.values()]),
