@@ -117,7 +117,7 @@ _SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "triangl
 
 
 def looks(field: str, names: Iterable[Any], legend: altair.Legend | None) -> dict[str, Any]:
-    """Encode a field of names as colour and shape; from a seventh name of ours on, shapes repeat."""
+    """Encode a field of names as colour and shape. Beyond six of ours, shapes repeat."""
     known, free = colours(names), iter(_SHAPES)
     shapes = ["diamond" if is_printed(name) else next(free, "circle") for name in known]
     colour, shape = altair.Color(field, legend=legend), altair.Shape(field, legend=legend)
