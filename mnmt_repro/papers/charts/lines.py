@@ -187,9 +187,9 @@ def _bounds(
         base = alt.Chart(pd.DataFrame([row])).encode(at, color=alt.value(INK))
         yield base.mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
         at_left = (left - row[y]).abs().min() > (right - row[y]).abs().min()
-        align, dx, end = ("left", 4, 0) if at_left else ("right", -4, "width")
-        text = base.mark_text(align=align, baseline="bottom", dx=dx, dy=-2)
-        yield text.encode(x=alt.value(end), text="says:N")
+        side: dict[str, Any] = {"align": "left", "dx": 4} if at_left else {"align": "right", "dx": -4}
+        text = base.mark_text(baseline="bottom", dy=-2, **side)
+        yield text.encode(x=alt.value(0 if at_left else "width"), text="says:N")
 
 
 def label_places(

@@ -24,7 +24,7 @@ _KEY = {
     **dict.fromkeys(("finished baseline", "baseline still improving"), _UPGRADE),
     **dict.fromkeys(("all", "without scaling", "up-sampled: no", "old model of Mt25-v1"), _OTHER),
     **dict(zip(("old model of Mt25-v2", "old model of M12t25"), _MORE, strict=True)),
-    **{"scratch": GREY, "old, aaa": _OLD, "old, bbb": _MORE[1], "new, ccc": _NEW},
+    "scratch": GREY,
 }
 #: Dark to light: readable without colour vision, and in print. It ends in amber, not in green, so
 #: that the weights from 0.5 on, whose lines lie close together, differ in hue.
