@@ -187,7 +187,7 @@ def _bounds(
         base = alt.Chart(pd.DataFrame([row])).encode(at, color=alt.value(INK))
         yield base.mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
         at_left = (left - row[y]).abs().min() > (right - row[y]).abs().min()
-        side: dict[str, Any] = {"align": "left", "dx": 4} if at_left else {"align": "right", "dx": -4}
+        side: Any = {"align": "left", "dx": 4} if at_left else {"align": "right", "dx": -4}
         text = base.mark_text(baseline="bottom", dy=-2, **side)
         yield text.encode(x=alt.value(0 if at_left else "width"), text="says:N")
 

@@ -139,8 +139,8 @@ def planner(
     own = alt.Chart(pd.DataFrame({"row": [0]})).transform_calculate(p="own")
     dearer = f"({losses('own')['mean']}) / ({losses('datum.best')['mean']}) - 1"
     dots = _points(laws)
-    solid = {"color": INK, "strokeWidth": 2.5}
-    dotted = {"color": INK, "strokeWidth": 2, "strokeDash": [2, 3]}
+    solid: dict[str, Any] = {"color": INK, "strokeWidth": 2.5}
+    dotted: dict[str, Any] = {"color": INK, "strokeWidth": 2, "strokeDash": [2, 3]}
 
     dotted_line = {"strokeDash": [0.1, 8.9], "strokeDashOffset": -4, "strokeCap": "round"}
     round_dots = {"color": GREY, "strokeWidth": 7} | dotted_line
