@@ -20,14 +20,13 @@ from IPython.display import display
 
 from mnmt_repro.papers.charts.badge import Badge
 from mnmt_repro.papers.charts.display import show, show_table
-from mnmt_repro.papers.charts.theme import weight_color
 
 frame = pd.DataFrame({"n": [1, 10, 100] * 2, "p": [0.5] * 3 + [1.0] * 3})
 frame["loss"] = [scale * value for value in (4, 3, 2, 3, 2, 1)]
 chart = (
     altair.Chart(frame)
     .mark_line(point=True)
-    .encode(x=altair.X("n", scale=altair.Scale(type="log")), y="loss", color=weight_color([0.5, 1]))
+    .encode(x=altair.X("n", scale=altair.Scale(type="log")), y="loss", color="p:O")
 )
 display(Badge(verdict="reproduced", text="A2", title="R² 0.999, rule: at least 0.99"))
 show(

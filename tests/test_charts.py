@@ -56,8 +56,10 @@ def test_a_forest_has_a_row_a_label_and_cuts_intervals_at_its_domain() -> None:
     rows = pd.DataFrame(chart.to_dict()["datasets"][panel["layer"][1]["data"]["name"]])
     assert (rows["low"].min(), rows["high"].max()) == (0.7, 5)
     assert panel["layer"][2]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
-    grouped = ESTIMATES.assign(group=["g", "g", "h", "h"])
-    assert [p["title"] for p in forest(grouped, "t", columns=2).to_dict()["concat"]] == ["g", "h"]
+    grouped = ESTIMATES.assign(group=["g", "g", "Paper B", "Paper B"])
+    ours, paper = forest(grouped, "t", columns=2).to_dict()["concat"]
+    assert [ours["title"], paper["title"]] == ["g", "Paper B"]
+    assert paper["layer"][2]["encoding"]["shape"] == {"value": "diamond"}
 
 
 def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
@@ -79,8 +81,8 @@ def test_lines_have_a_panel_a_pair_dots_bands_and_printed_values() -> None:
     assert titles == ["English→German", "English→French"]
     unlike = CURVES[:1].assign(pair="the paper")
     (drawn,) = lines(CURVES[:13], "n", "loss", by="pair", printed=unlike).to_dict()["concat"]
-    colour = drawn["layer"][-1]["encoding"]["color"]["scale"]
-    assert dict(zip(colour["domain"], colour["range"], strict=True))["the paper"] == INK
+    diamonds = [layer for layer in drawn["layer"] if "diamond" in str(layer["mark"])]
+    assert [layer["mark"]["stroke"] for layer in diamonds] == [INK]
     bound = pd.DataFrame({"p": [0.05], "loss": [2.0], "says": ["over 2"]})  # of every size
     bounded = lines(CURVES[:13], "n", "loss", by="p", printed=bound)
     assert marks(bounded) == {"line", "rule", "text"}

@@ -36,8 +36,9 @@ def test_the_chart_evaluates_the_laws_exactly(laws) -> None:
     formulas = [
         step["calculate"].replace("datum.p", "p")
         for layer in chart["layer"]
-        for step in layer.get("transform", [])
-        if step.get("as") == "loss" and "mark" in layer and layer["mark"]["type"] == "line"
+        if "mark" in layer and layer["mark"]["type"] == "line"
+        for step in layer["transform"]
+        if step.get("as") in ("first", "second", "mean")
     ]
     p, n, importance = 0.3, 50_000, 0.7
     names = {"pow": pow, "p": p, "size": n, "importance": importance}

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.papers.charts.display import Figure, show
-from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, LOG_LABELS, plain
+from mnmt_repro.papers.charts.theme import GREY, INK, LOG_LABELS, PRINTED, is_printed, looks, plain
 from mnmt_repro.papers.charts.verdicts import SOURCE
 from mnmt_repro.papers.claims.report import claim_measures
 from mnmt_repro.papers.cohorts.names import setting_label
@@ -19,7 +19,6 @@ PRINTED_SERIES = "the paper"
 HERE, IN_PAPER = "Here: gain in % of the loss", "Paper B: gain in spBLEU"
 ROW, LINE = 12, 11  # pixels: what each row has beside its lines of marks, and each of these
 WIDE = 540  # pixels of the panels of one row, their labels aside
-_SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "diamond")
 _USUAL: dict[str, Any] = {
     "low": math.nan,
     "high": math.nan,
@@ -94,7 +93,7 @@ def forest(
             labels=list(dict.fromkeys((table if columns > 1 else rows)["label"])),
             named=place % columns == 0,
             slots=[name for name in known if name in set(rows["series"])] if apart else [],
-            style=_style(known, table),
+            style=PRINTED if is_printed(group) else _style(known, table),
             marks=marks or {},
         )
         sized = panel.properties(width=width // columns)
@@ -104,19 +103,12 @@ def forest(
 
 
 def _style(known: list[str], table: pd.DataFrame) -> dict[str, Any]:
-    """Colour and shape of each series; the paper's is a diamond in ink."""
-    ours = [name for name in known if name != PRINTED_SERIES]
-    styles = {name: (CATEGORIES[i], _SHAPES[i]) for i, name in enumerate(ours)}
-    styles[PRINTED_SERIES] = (INK, "diamond")
-    colours, shapes = ([styles[name][i] for name in known] for i in (0, 1))
-    legend = None
-    if table["series"].nunique() > 1:
-        hollow = None if table["clear"].all() else "hollow: not clear of zero"
-        legend = alt.Legend(title=hollow, labelLimit=300)
-    return {
-        "color": alt.Color("series:N", legend=legend).scale(domain=known, range=colours),
-        "shape": alt.Shape("series:N", legend=legend).scale(domain=known, range=shapes),
-    }
+    """Colour and shape of each series, and what the key says of them."""
+    said = "" if table["clear"].all() else "hollow: not clear of zero"
+    if table["group"].map(is_printed).any():
+        said += "; diamonds: the paper, on the same lines"
+    legend = alt.Legend(title=said or None, labelLimit=300, titleLimit=500)
+    return looks("series:N", known, legend if table["series"].nunique() > 1 else None)
 
 
 def _panel(
@@ -147,9 +139,7 @@ def _panel(
         base.mark_rule(strokeWidth=1.8).encode(low, x2="high:Q"),
         base.mark_point(filled=True, size=60, opacity=1).encode(x, shape=style["shape"]),
         hollow.encode(x, color=alt.value("white"), shape=style["shape"]),
-        at.mark_text(baseline="bottom", dy=-2, fontSize=12, color=INK).encode(
-            y=alt.value(0), text="mark:N"
-        ),
+        at.mark_text(baseline="bottom", dy=-2, color=INK).encode(y=alt.value(0), text="mark:N"),
     ]
     return alt.layer(*layers).properties(height=len(labels) * (ROW + LINE * max(len(slots), 1)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -46,7 +46,6 @@ def unjudged(grid: LossGrid) -> str:
 def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool = True) -> Figure:
     """Losses of a grid with one law for all weights (Eq. 7), or a law for each weight (Eq. 6)."""
     curves = {"joint": scaling.joint_curves, "separate": scaling.per_weight_curves}[kind]
-    shape: dict[str, Any] = {"by": "p", "panel": "pair", "log": ["n"]}
     titles = {"n": scaling.SIZE_TITLES[grid.n], "loss": "test loss (nats per token)"}
     if kind == "joint":
         joint = [one for _, one in grid.fits.values()]
@@ -57,7 +56,7 @@ def law_figure(grid: LossGrid, kind: Literal["joint", "separate"], folded: bool 
     drawn = curves(grid.points, grid.fits)
     meant = " Below zero, the law is further off than the mean of that weight's losses." * (r2 < 0)
     return show(
-        lines(drawn, "n", "loss", dots=grid.points, titles=titles, **shape),
+        lines(drawn, "n", "loss", by="p", panel="pair", dots=grid.points, log=["n"], titles=titles),
         name=f"{kind}-{_key(grid)}",
         alt=f"Test loss against model size with {law}, {grid.name}: a panel a pair, a colour a "
         "weight. Losses fall with size; smaller weights lie higher.",

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mnmt_repro.papers.charts import theme
-from mnmt_repro.papers.charts.theme import CATEGORIES, INK, legible, plain, weight_colours
+from mnmt_repro.papers.charts.theme import INK, is_printed, legible, plain, weight_colours
 from mnmt_repro.papers.cohorts.names import pair_title
 
 LABEL_GAP = 14  # pixels between the labels of two lines
@@ -56,9 +56,9 @@ def lines(
         Observed values in the same columns. By default the points of the lines are marked if there
         are at most twelve of them in a line.
     printed
-        Values that the paper prints, in the same columns, drawn as diamonds. A value of `by` that
-        no line has is drawn in ink. A value without an `x`, such as a bound for all sizes, is a
-        dashed line across the panel with what its column ``says``.
+        Values that the paper prints, in the same columns, drawn in ink as diamonds: filled for the
+        first value of `by`, else hollow. A value without an `x`, such as a bound for all sizes, is
+        a dashed line across the panel with what its column ``says``.
     interval
         Columns of `curves` with the ends of a band, or of `dots` with the ends of a bar.
     dashed
@@ -84,8 +84,11 @@ def lines(
     curves = _short(curves.dropna(subset=[x, y]), drawn, whole)
     dots, printed = (None if f is None else _short(f, drawn, whole) for f in (dots, printed))
     names = list(dict.fromkeys(curves[by]))
-    apart = {} if printed is None else dict.fromkeys(printed[by])
-    colours = _colours(by, names, [name for name in apart if name not in names])
+    if len(of_paper := curves[curves[by].map(is_printed)]):
+        printed = pd.concat([printed, of_paper])
+    if printed is not None:
+        printed = printed.assign(fill=np.where(printed[by] == printed[by].iloc[0], INK, "white"))
+    colours = _colours(by, names)
     kinds = [[5, 4] if each in dashed else [1, 0] for each in names]
     dash = alt.StrokeDash(f"{by}:N", legend=None, scale=alt.Scale(domain=names, range=kinds))
     groups = [("", curves)] if not panel else list(curves.groupby(panel, sort=False))
@@ -140,12 +143,11 @@ def _panel(
     tooltip = [by, *(alt.Tooltip(field, format=".4~g") for field in (x, y))]
     layers: list[alt.Chart] = []
     if diagonal:
-        equal = (curves[x].min(), curves[x].max())
-        layers.append(theme.diagonal(axis_x, axis_y, equal))
+        layers.append(theme.diagonal(axis_x, axis_y, (curves[x].min(), curves[x].max())))
     if marks:
         at = alt.Chart(pd.DataFrame({y: marks.values(), "mark": marks.keys()})).encode(axis_y)
         layers.append(at.mark_rule(strokeDash=[2, 3], color=theme.GREY))
-        written: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4, "fontSize": 12}
+        written: dict[str, Any] = {"align": "left", "baseline": "bottom", "dx": 4}
         layers.append(at.mark_text(**written, color=INK).encode(x=alt.value(0), text="mark:N"))
     base, seen = alt.Chart(curves), alt.Chart(curves if dots is None else dots)
     spans = [(curves, base.mark_area(opacity=0.15, clip=True))]
@@ -160,41 +162,33 @@ def _panel(
     if dots is not None:
         layers.append(seen.mark_point(clip=True).encode(axis_x, axis_y, colour, tooltip=tooltip))
     if printed is not None and len(printed) and x not in printed:
-        layers += _bounds(printed, curves, y, by, alt.Y(f"{y}:Q", scale=down), of_text)
+        layers += _bounds(printed, curves, y, by, alt.Y(f"{y}:Q", scale=down))
     elif printed is not None and len(printed):
-        of_paper = alt.Chart(printed).mark_point(
-            shape="diamond", size=150, filled=False, strokeWidth=2, opacity=1
-        )
-        layers.append(of_paper.encode(axis_x, axis_y, colour, tooltip=tooltip))
+        of_paper = alt.Chart(printed).mark_point(shape="diamond", size=100, opacity=1, stroke=INK)
+        fill = alt.Fill("fill:N", scale=None)
+        layers.append(of_paper.encode(axis_x, axis_y, fill, tooltip=tooltip))
     places = label_places(curves, dots, x, y, by, ends=ends, log=y in log, height=height)
     led = alt.Chart(places.merge(curves[[by, x, y]])).mark_rule(x2Offset=LEADER - 2, opacity=0.6)
     beside = alt.Y2("label_y")
     layers.append(led.encode(axis_x, alt.Y(f"{y}:Q", scale=down), colour, alt.X2(x), beside))
-    text = alt.Chart(places).mark_text(
-        align="left", baseline="middle", dx=LEADER, fontSize=12, fontWeight=600
-    )
+    text = alt.Chart(places).mark_text(align="left", dx=LEADER, fontWeight=600)
     end = alt.Y("label_y:Q", scale=down)
     layers.append(text.encode(axis_x, end, of_text, text="label:N"))
     return alt.layer(*layers).resolve_scale(color="independent")
 
 
 def _bounds(
-    printed: pd.DataFrame, curves: pd.DataFrame, y: str, by: str, at: alt.Y, colour: alt.Color
+    printed: pd.DataFrame, curves: pd.DataFrame, y: str, by: str, at: alt.Y
 ) -> Iterator[alt.Chart]:
     """A line across the panel for each value, written on at the end that is farther from curves."""
     of_line = curves.groupby(by)[y]
     left, right = of_line.first(), of_line.last()
     for row in printed.to_dict("records"):
-        base = alt.Chart(pd.DataFrame([row])).encode(at, colour)
+        base = alt.Chart(pd.DataFrame([row])).encode(at, color=alt.value(INK))
         yield base.mark_rule(strokeDash=[6, 3], strokeWidth=1.5)
         at_left = (left - row[y]).abs().min() > (right - row[y]).abs().min()
-        text = base.mark_text(
-            align="left" if at_left else "right",
-            baseline="bottom",
-            dx=4 if at_left else -4,
-            dy=-2,
-            fontSize=12,
-        )
+        side: Any = {"align": "left", "dx": 4} if at_left else {"align": "right", "dx": -4}
+        text = base.mark_text(baseline="bottom", dy=-2, **side)
         yield text.encode(x=alt.value(0 if at_left else "width"), text="says:N")
 
 
@@ -308,15 +302,14 @@ def _scale(field: str, log: Collection[str], **options: Any) -> alt.Scale:
     return alt.Scale(type="log" if field in log else "linear", zero=alt.Undefined, **options)
 
 
-def _colours(by: str, names: Sequence[Any], in_ink: Sequence[Any]) -> list[alt.Color]:
+def _colours(by: str, names: Sequence[Any]) -> list[alt.Color]:
     """The colours of marks, and those of their labels, which are no lighter than can be read."""
     ordered = sorted((name for name in names if np.isfinite(_amount(name))), key=_amount)
     even = [np.sin(np.pi / 2 * k / len(ordered)) ** 2 for k in range(len(ordered))]
     places = ordered if by == "p" and np.ptp(ordered) >= 0.5 else even
-    known = dict(zip(names, CATEGORIES, strict=False))
+    known = theme.colours(names)
     if by in ("p", "n") or len(ordered) > 2:
         known |= dict(zip(ordered, weight_colours(places), strict=True))
-    known |= dict.fromkeys(in_ink, INK)
     field = alt.Color(f"{by}:{'O' if by in ('p', 'n') else 'N'}", legend=None)
     ranges = ([*known.values()], [*map(legible, known.values())])
     return [field.scale(domain=[*known], range=each) for each in ranges]

@@ -72,17 +72,10 @@ def is_ratio(measure: str, claim: str = "") -> bool:
 
 def _in_units(measure: str, value: float, claim: str) -> tuple[float, str, str]:
     """The number as it is shown, the sign option of its format, and its unit."""
-    match _form(measure, claim):
-        case "share":
-            return 100 * value, "-", " %"
-        case "percent":
-            return value, "+", " %"
-        case "log":
-            return math.exp(value), "-", " times"
-        case "times":
-            return value, "-", " times"
-        case _:
-            return value, "-", ""
+    form = _form(measure, claim)
+    number = 100 * value if form == "share" else math.exp(value) if form == "log" else value
+    unit = {"share": " %", "percent": " %", "log": " times", "times": " times"}.get(form, "")
+    return number, "+" if form == "percent" else "-", unit
 
 
 def _digits(value: float) -> str:

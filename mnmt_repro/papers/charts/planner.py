@@ -7,7 +7,9 @@ that the sliders offer.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -19,7 +21,7 @@ from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.frontier import checked_pairs
 from mnmt_repro.laws.recommendation import MOST_BEYOND
 from mnmt_repro.laws.uncertainty import percentiles
-from mnmt_repro.papers.charts.theme import CATEGORIES, INK, sliders
+from mnmt_repro.papers.charts.theme import CATEGORIES, GREY, INK, sliders
 from mnmt_repro.papers.cohorts.names import pair_name
 
 IMPORTANCES = tuple(round(0.05 * k, 2) for k in range(2, 19))
@@ -108,58 +110,65 @@ def planner(
         ("importance", f"importance of {pair_name(one)} ", 0.1, 0.9, 0.05, importance),
         ("own", f"your weight of {pair_name(one)} ", low, high, 0.01, 0.5),
     )
-    x = alt.X("p:Q", scale=alt.Scale(domain=[0, 1]), title=f"weight of {pair_name(one)}")
-    y = alt.Y("loss:Q", scale=alt.Scale(zero=False), title="test loss (nats per token)")
+    tenths = alt.Axis(tickCount=10, format=".1f")
+    x = alt.X("p:Q", title=f"weight of {pair_name(one)}", axis=tenths).scale(domain=[0, 1])
+    y = alt.Y("loss:Q", scale=alt.Scale(zero=False, padding=8), title="test loss (nats per token)")
 
-    def losses(p: str) -> tuple[str, str, str]:
+    def losses(p: str) -> dict[str, str]:
         """Expressions of both losses and their weighted mean at a weight of the first pair."""
         first, second = _law(laws[one], p), _law(laws[other], f"(1 - {p})")
-        return first, second, f"importance * ({first}) + (1 - importance) * ({second})"
+        mean = f"importance * ({first}) + (1 - importance) * ({second})"
+        return {"first": first, "second": second, "mean": mean}
 
-    def curve(loss: str) -> alt.Chart:
-        line = alt.Chart(alt.sequence(low, high + 1e-9, 0.005, as_="p"))
-        return line.transform_calculate(loss=loss).encode(x, y)
-
-    first, second, mean = map(curve, losses("datum.p"))
-    named = [
-        line.transform_filter(f"datum.p > {high - 0.002}").mark_text(
-            text=pair_name(pair), color=colour, fontSize=12, align="left", dx=5
-        )
-        for line, pair, colour in zip((first, second), laws, CATEGORIES, strict=False)
-    ]
+    names = {"first": pair_name(one), "second": pair_name(other), "mean": "weighted mean"}
+    inks, kinds = [*CATEGORIES[:2], INK], [[1, 0], [1, 0], [6, 4]]
+    colour = alt.Color("line:N", legend=None).scale(domain=[*names], range=inks)
+    dash = alt.StrokeDash("line:N", legend=None).scale(domain=[*names], range=kinds)
+    curves = (
+        alt.Chart(alt.sequence(low, high + 1e-9, 0.005, as_="p"))
+        .transform_calculate(**losses("datum.p"))
+        .transform_fold([*names], as_=["line", "loss"])
+        .encode(y, colour)
+    )
+    ends = curves.transform_filter(f"datum.p > {high - 0.002}")
+    ends = ends.transform_calculate(name=f"({json.dumps(names)})[datum.line]")
+    named = ends.mark_text(align="left", dx=6, fontWeight=600)
     chosen = alt.Chart(best).transform_filter(
         "datum.n == size && abs(datum.importance - importance) < 0.001"
     )
     own = alt.Chart(pd.DataFrame({"row": [0]})).transform_calculate(p="own")
-    dearer = f"({losses('own')[2]}) / ({losses('datum.best')[2]}) - 1"
-    said = chosen.transform_calculate(
-        which="'best ' + format(datum.best, '.2f')"
-        "+ ' (' + format(datum.low, '.2f') + ' to ' + format(datum.high, '.2f') + ')'",
-        price=f"'your weight: loss ' + format({dearer}, '+.1%')"
-        f"+ (size > {trained} ? ' (extrapolated)' : '')",
-    ).mark_text(color=INK, fontSize=13)
+    dearer = f"({losses('own')['mean']}) / ({losses('datum.best')['mean']}) - 1"
     dots = _points(laws)
-    sized = dots.transform_aggregate(n="min(n)").transform_calculate(
-        sizes="'N = ' + format(size, ',') + '; dots: N = ' + format(datum.n, ',')"
-    )
-    middle = alt.value(alt.expr("width / 2"))
+    solid: dict[str, Any] = {"color": INK, "strokeWidth": 2.5}
+    dotted: dict[str, Any] = {"color": INK, "strokeWidth": 2, "strokeDash": [2, 3]}
+
+    dotted_line = {"strokeDash": [0.1, 8.9], "strokeDashOffset": -4, "strokeCap": "round"}
+    round_dots = {"color": GREY, "strokeWidth": 7} | dotted_line
+
+    def key(y: int, data: alt.Chart, text: str, mark: Mapping[str, Any]) -> alt.LayerChart:
+        """A row above the plot: a line as in the plot, and what it is."""
+        base = data.transform_calculate(text=text).encode(y=alt.value(y))
+        line = base.mark_rule(**mark).encode(x=alt.value(0), x2=alt.value(18))
+        written = base.mark_text(align="left", color=INK, fontSize=13)
+        return line + written.encode(x=alt.value(24), text="text:N")
+
+    of_best = "'best ' + format(datum.best, '.2f') + ' (' + format(datum.low, '.2f')"
+    of_own = f"'your weight ' + format(own, '.2f') + ': loss ' + format({dearer}, '+.1%')"
+    beyond = f" + (size > {trained} ? ' (extrapolated)' : '')"
+    sizes_said = "'N = ' + format(size, ',') + '; dots: N = ' + format(datum.n, ',')"
     return (
         alt.layer(
             chosen.mark_rect(color=INK, opacity=0.12).encode(alt.X("low:Q"), x2="high"),
-            chosen.mark_rule(color=INK, strokeWidth=2.5).encode(alt.X("best:Q")),
-            own.mark_rule(color=INK, strokeDash=[2, 3], strokeWidth=2).encode(x),
-            first.mark_line(color=CATEGORIES[0]),
-            second.mark_line(color=CATEGORIES[1]),
-            mean.mark_line(color=INK, strokeDash=[6, 4]),
-            *named,
+            chosen.mark_rule(**solid).encode(alt.X("best:Q")),
+            own.mark_rule(**dotted).encode(x),
+            curves.mark_line().encode(x, dash),
+            named.encode(x=alt.value("width"), text="name:N"),
             dots.mark_point(filled=True, size=60).encode(
                 x, y, alt.Color("colour:N", scale=None), tooltip=["name:N", "n:Q", "p:Q", "loss:Q"]
             ),
-            sized.mark_text(color=INK, fontSize=13).encode(
-                x=middle, y=alt.value(-46), text="sizes:N"
-            ),
-            said.encode(alt.X("best:Q"), y=alt.value(-10), text="which:N"),
-            said.encode(x=middle, y=alt.value(-28), text="price:N"),
+            key(-48, dots.transform_aggregate(n="min(n)"), sizes_said, round_dots),
+            key(-30, chosen, of_best + " + ' to ' + format(datum.high, '.2f') + ')'", solid),
+            key(-12, chosen, of_own + beyond, dotted),
         )
         .add_params(*params)
         .properties(width=680, height=220)

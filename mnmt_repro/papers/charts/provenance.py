@@ -12,10 +12,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.runs.sweep import duration
 
 MANY_PASSES = 4.0  # over a text, from which on a figure says so
-_COLUMNS = (
-    *("run_id", "config_hash", "data_hash", "commit"),
-    *("tier", "corpus", "seed", "hardware"),
-)
+_COLUMNS = ["run_id", "config_hash", "data_hash", "commit", "tier", "corpus", "seed", "hardware"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from mnmt_repro.papers.charts.theme import diagonal, weight_color
+from mnmt_repro.papers.charts.theme import diagonal, weight_colours
 from mnmt_repro.papers.cohorts.names import pair_name
 
 MINUS = "\N{MINUS SIGN}"
@@ -22,6 +22,9 @@ def small(value: float) -> str:
 
 def trust_chart(extrapolated: pd.DataFrame) -> alt.HConcatChart:
     """What the loss still fell against what was predicted, a panel a pair; on the line if right."""
+    weights = sorted(set(extrapolated["p"]))
+    colour = alt.Color("p:O", title="weight p", legend=alt.Legend(columns=5, symbolOpacity=1))
+    colour = colour.scale(domain=weights, range=weight_colours(weights))
     panels = []
     for pair, group in extrapolated.assign(
         predicted_fall=extrapolated["reached"] - extrapolated["predicted"]
@@ -30,7 +33,7 @@ def trust_chart(extrapolated: pd.DataFrame) -> alt.HConcatChart:
         x = alt.X("predicted_fall:Q", title="fall predicted (nats per token)")
         y = alt.Y("fall:Q", title="fall observed (nats per token)")
         dots = alt.Chart(group[["p", "n", "predicted_fall", "fall"]]).mark_point()
-        dots = dots.encode(x, y, weight_color(list(extrapolated["p"])), tooltip=["p", "n"])
+        dots = dots.encode(x, y, colour, tooltip=["p", "n"])
         panel = diagonal(x, y, (0, end)) + dots
         panels.append(panel.properties(title=pair_name(str(pair)), width=220, height=220))
     return alt.hconcat(*panels)

@@ -18,7 +18,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.papers.charts.badge import NOT_MEASURED, STYLE
 from mnmt_repro.papers.charts.measures import is_ratio, limit_written, measured, named
 from mnmt_repro.papers.charts.template import Html, render
-from mnmt_repro.papers.charts.theme import BILLIONS, CATEGORIES, INK
+from mnmt_repro.papers.charts.theme import BILLIONS, INK, looks
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Claim, Exhibit
@@ -101,7 +101,7 @@ def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
         limit = base.mark_tick(size=11, thickness=2).encode(
             altair.XDatum(0), color=altair.value(INK)
         )
-        said = base.mark_text(align="left", dx=10, fontSize=12)
+        said = base.mark_text(align="left", dx=10)
         layers = altair.layer(
             limit,
             base.mark_rule(strokeWidth=2).encode(altair.X("low:Q", scale=scale), x2="high:Q"),
@@ -288,15 +288,12 @@ def judged_sizes(rows: pd.DataFrame) -> str:
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
     """Ranges of `scales` on log axes, a panel a quantity."""
     table = table.assign(label="Paper " + table["paper"] + ", " + table["whose"])
-    styles = {"ours": CATEGORIES[0], "the paper": INK}
+    look = looks("whose:N", ("ours", "the paper"), None)
     panels = []
     for quantity in table["quantity"].unique():
         mine = table[table["quantity"] == quantity]
         base = altair.Chart(mine).encode(
-            y=altair.Y("label:N", title=None, sort=None),
-            color=altair.Color("whose:N", legend=None).scale(
-                domain=[*styles], range=[*styles.values()]
-            ),
+            y=altair.Y("label:N", title=None, sort=None), color=look["color"]
         )
         scale = altair.Scale(type="log", nice=True)
         if quantity == "chrF++":
@@ -305,6 +302,6 @@ def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:
         x = x.axis(labelExpr=BILLIONS, tickCount=4)
         bar = base.mark_bar(height=8, cornerRadius=4).encode(x=x, x2="high:Q")
         # A range of one value has a bar of no length, but a dot.
-        end = base.mark_point(filled=True, size=70, opacity=1).encode(x="high:Q")
+        end = base.mark_point(size=70, opacity=1).encode(x="high:Q", shape=look["shape"])
         panels.append((bar + end).properties(width=170, height=22 * len(mine)))
     return altair.hconcat(*panels)

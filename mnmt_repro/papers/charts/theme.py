@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import altair
@@ -14,7 +14,18 @@ GREY = "#5c6670"
 GRID = "#e4e7eb"
 
 #: Colours of categories such as language pairs (Okabe and Ito, readable with any colour vision).
-CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_OLD, _NEW, _UPGRADE, _OTHER, *_MORE = CATEGORIES
+#: What has one colour in all charts of Paper B.
+_KEY = {
+    **dict.fromkeys(("original", "from the old model", "old weights", "old language"), _OLD),
+    **dict.fromkeys(("added", "new", "new language", "up-sampled: yes"), _NEW),
+    **dict.fromkeys(("upgrade", "with scaling", "ours: lower loss", "ours, real text"), _UPGRADE),
+    **dict.fromkeys(("finished baseline", "baseline still improving"), _UPGRADE),
+    **dict.fromkeys(("all", "without scaling", "up-sampled: no", "old model of Mt25-v1"), _OTHER),
+    **dict(zip(("old model of Mt25-v2", "old model of M12t25"), _MORE, strict=True)),
+    "scratch": GREY,
+}
 #: Dark to light: readable without colour vision, and in print. It ends in amber, not in green, so
 #: that the weights from 0.5 on, whose lines lie close together, differ in hue.
 _DARK_TO_LIGHT = ("#440154", "#414487", "#31688e", "#1f8080", "#5c8a1e", "#c47500")
@@ -36,23 +47,20 @@ def theme() -> altair.theme.ThemeConfig:
     axis = {"domainColor": GREY, "tickColor": GREY, "gridColor": GRID, "titleFontWeight": 500}
     axis["labelFlush"] = False  # flushed end labels stand beside their ticks
     axis["labelSeparation"] = 6  # or labels of a logarithmic axis may touch: 6k7k
+    legend: dict[str, Any] = {**text, "symbolStrokeWidth": 2.5, "symbolSize": 90, "columns": 3}
+    legend["orient"] = "bottom"  # beside a chart there is no room
+    legend["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}
     config: Any = {  # plain dicts, which altair types as its own
         "background": "white",
         "font": "Arial, Liberation Sans, sans-serif",
         "padding": 8,
         "view": {"continuousWidth": 540, "continuousHeight": 320, "stroke": None},
         "axis": {**text, **axis},
-        "legend": {
-            **text,
-            "symbolStrokeWidth": 2.5,
-            "symbolSize": 90,
-            "orient": "bottom",  # beside a chart there is no room
-            "columns": 3,
-            "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},
-        },
+        "legend": legend,
         "header": {**text, "labelFontWeight": 600, "labelColor": INK},
         "title": {"anchor": "start", "frame": "group", "fontSize": 14, "color": INK},
         "line": {"strokeWidth": 1.8},
+        "text": {"fontSize": 12},
         "point": {"size": 45, "filled": True},
         "range": {"category": list(CATEGORIES)},
     }
@@ -83,6 +91,42 @@ def weight_colours(weights: Iterable[float]) -> list[str]:
     return colours
 
 
+def is_printed(name: object) -> bool:
+    """Whether what is so named is a paper's. It is drawn in ink, and as a diamond.
+
+    >>> is_printed("the paper"), is_printed("Paper B: gain in spBLEU"), is_printed("ours for A")
+    (True, True, False)
+    """
+    return str(name).lower().removeprefix("the ").startswith("paper")
+
+
+def colours(names: Iterable[Any]) -> dict[Any, str]:
+    """Give each name its colour: one that it has in all charts, or the next one that is free.
+
+    >>> colours(["added", "mine", "the paper"])
+    {'added': '#d55e00', 'mine': '#0072b2', 'the paper': '#1b1f24'}
+    """
+    known = {name: INK if is_printed(name) else _KEY.get(name) for name in names}
+    free = (colour for colour in CATEGORIES if colour not in known.values())
+    return {name: colour or next(free, GREY) for name, colour in known.items()}
+
+
+PRINTED = {"color": altair.value(INK), "shape": altair.value("diamond")}
+"""Encodings of a paper's printed values, however many series they have."""
+_SHAPES = ("circle", "square", "triangle-up", "triangle-down", "cross", "triangle-right")
+
+
+def looks(field: str, names: Iterable[Any], legend: altair.Legend | None) -> dict[str, Any]:
+    """Encode a field of names as colour and shape. Beyond six of ours, shapes repeat."""
+    known, free = colours(names), iter(_SHAPES)
+    shapes = ["diamond" if is_printed(name) else next(free, "circle") for name in known]
+    colour, shape = altair.Color(field, legend=legend), altair.Shape(field, legend=legend)
+    return {
+        "color": colour.scale(domain=[*known], range=[*known.values()]),
+        "shape": shape.scale(domain=[*known], range=shapes),
+    }
+
+
 def legible(colour: str) -> str:
     """Darken a colour so far that text in it can be read on white, at a contrast of 4.5.
 
@@ -93,14 +137,6 @@ def legible(colour: str) -> str:
     light = float((channels / 255) ** 2.2 @ [0.2126, 0.7152, 0.0722])
     darker = channels * min(1, (0.18 / max(light, 0.01)) ** (1 / 2.2))
     return "#" + "".join(f"{int(value):02x}" for value in darker)
-
-
-def weight_color(weights: Sequence[float]) -> altair.Color:
-    """Encode a frame's column ``p`` of weights as colour, with a legend that lists each weight."""
-    values = sorted(set(map(float, weights)))
-    scale = altair.Scale(domain=values, range=weight_colours(values))
-    legend = altair.Legend(columns=5, symbolOpacity=1)
-    return altair.Color("p", type="ordinal", scale=scale, title="weight p", legend=legend)
 
 
 _PLAIN = {
@@ -156,16 +192,6 @@ def sliders(*known: tuple[str, str, float, float, float, float]) -> list[altair.
         )
         for name, label, low, high, step, start in known
     ]
-
-
-def tips(*fields: str) -> list[altair.Tooltip]:
-    """Tooltips of these fields, each with the format of its number after a bar.
-
-    >>> [tip.shorthand for tip in tips("pair", "loss|.3f")]
-    ['pair', 'loss']
-    """
-    named = [field.partition("|") for field in fields]
-    return [altair.Tooltip(name, format=form or altair.Undefined) for name, _, form in named]
 
 
 def vega_lite_version() -> str:

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.papers.charts.theme import CATEGORIES
+from mnmt_repro.papers.charts.theme import looks
 from mnmt_repro.papers.cohorts.software25 import KINDS
 from mnmt_repro.papers.cohorts.software25_runs import MINI, PAPER, Tier, recipe
 from mnmt_repro.papers.effects.cells import Rows, framed
@@ -107,10 +107,7 @@ def blocks(tier: Tier) -> Rows:
 
 
 def boxes(
-    table: pd.DataFrame,
-    *,
-    pixels: tuple[float, float],
-    ends: tuple[float, float] | None = None,
+    table: pd.DataFrame, *, pixels: tuple[float, float], ends: tuple[float, float] | None = None
 ) -> alt.ConcatChart:
     """Figures 1 and 2: a panel of rectangles each, old weights and new ones in two colours.
 
@@ -123,7 +120,7 @@ def boxes(
     ends
         Of all panels across and up; by default each panel is as large as its boxes.
     """
-    colour = alt.Color("part:N", title=None).scale(domain=[_OLD, _NEW], range=list(CATEGORIES[:2]))
+    colour = looks("part:N", (_OLD, _NEW), alt.Legend(title=None))["color"]
     drawn = ["label", "left", "right", "low", "high"]
     panels = []
     for panel, group in table.groupby("panel", sort=False):

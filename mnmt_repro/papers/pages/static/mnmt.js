@@ -128,6 +128,13 @@
         tries += 1;
         if (svg.width.baseVal.value <= chart.clientWidth) break;
       }
+      // Vega writes the number of a slider without separators. Its own listener comes first.
+      live.querySelectorAll(".vega-bind input").forEach((slider) => {
+        const write = () => (slider.nextSibling.textContent = Number(slider.value).toLocaleString("en"));
+        slider.addEventListener("input", write);
+        slider.addEventListener("change", write);
+        write();
+      });
       const wide = svg.width.baseVal.value;
       chart.mnmtFits = tries === 1;
       live.classList.toggle("mnmt-wide", wide > 1.08 * chart.clientWidth);
