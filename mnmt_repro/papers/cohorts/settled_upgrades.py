@@ -6,9 +6,11 @@ and arm share their beginning, so a further budget costs its decay alone. Shares
 updates of the mini tier's baselines. The deeper model is not run.
 
 Both arms, from scratch and upgraded, have one learning rate each, also in the wider shape, as in
-the paper. `software25-settled-rates` tries three in each arm at seed 101, which no claim reads: the
+the paper. `software25-settled-rates` tries four in each arm at seed 101, which no claim reads: the
 baseline after all of its updates, the upgrade after 30 %. The rate with the lowest loss on the
 in-domain test is taken, the mean over all directions, also where it is the first or the last.
+Three rates came first, 0.006 to 0.024. The lowest of them was the baseline's best so far, and the
+highest the upgrade's, so each arm has one more beyond; no scored run had begun.
 
 `software25-starts` compares starts of new pieces. Its upgrades keep the mini tier's rate and have
 no decay, so that a shorter one is the beginning of a longer one.
@@ -38,7 +40,8 @@ SCRATCH_RATE = 0.012
 UPGRADE_RATE = 0.012
 """Rates of the scored runs. Both are the mini tier's until `software25-settled-rates` is trained,
 which chooses them; they are set before any scored run is trained."""
-RATES = (0.006, 0.012, 0.024)
+SCRATCH_RATES = (0.003, 0.006, 0.012, 0.024)
+UPGRADE_RATES = (0.006, 0.012, 0.024, 0.048)
 UNSCORED_SEED = 101
 RATE_SHARE = 0.3  # of updates, at which the upgrade's rate is chosen
 DECAY_SHARE = 0.3
@@ -66,9 +69,12 @@ def _run(kind: Kind, share: float, seed: int, rate: float, *, upgrade: bool = Fa
 def _rates() -> Iterator[Variant]:
     old = from_scratch("same", languages=GROUPINGS["Mt25"].original, seed=UNSCORED_SEED)
     yield Variant(name="M20", updates_share=1.0, spec=_fast(old))
-    for rate in RATES:
-        for name, share, upgrade in (("M25", ONCE, False), ("Mt25", RATE_SHARE, True)):
-            run = _run("same", share, UNSCORED_SEED, rate, upgrade=upgrade)
+    for name, share, rates in (
+        ("M25", ONCE, SCRATCH_RATES),
+        ("Mt25", RATE_SHARE, UPGRADE_RATES),
+    ):
+        for rate in rates:
+            run = _run("same", share, UNSCORED_SEED, rate, upgrade=name == "Mt25")
             yield Variant(name=f"{name}, rate {rate:g}", updates_share=share, spec=run)
 
 
