@@ -1,6 +1,7 @@
 """A vocabulary with more pieces and languages, as the command `data extend` makes it.
 
-Old pieces keep their ids, and the new vocabulary is of the same kind, unigram or BPE."""
+Old pieces keep their ids, and the new vocabulary is of the same kind, unigram or BPE.
+"""
 
 from __future__ import annotations
 
