@@ -108,7 +108,7 @@ class ModelConfig:
 
     @property
     def attention_width(self) -> int:
-        """heads * head_dim: the width of queries, keys and values together."""
+        """The width of queries, keys and values together, which is heads * head_dim."""
         return self.heads * self.head_dim
 
 
@@ -204,7 +204,7 @@ PAPER_A = tuple(
         (12, 1536, 16, 1_412_528_128, 1_019_312_128),
     )
 )
-"""The eight sizes of Paper A, Appendix A: d_ff is 4 * d_model, head_dim is d_model / heads."""
+"""The eight sizes of Paper A, Appendix A. There, d_ff is 4 d_model and head_dim d_model / heads."""
 
 
 def training_memory(

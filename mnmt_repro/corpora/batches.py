@@ -137,8 +137,10 @@ class BatchStream:
     pad_to
         Lengths are padded up to multiples of this. Sentences are grouped by these lengths, so a
         batch pads least where it is 1.
-    first, changed
+    first
         Mixture of the windows before number `changed`, of the same pairs; None: `mixture` for all.
+    changed
+        Number of the first window that `mixture` draws.
 
     Raises
     ------

@@ -24,10 +24,12 @@ from mnmt_repro.corpora.vocabulary import BOS, EOS, SPECIAL, Vocabulary, tag
 from mnmt_repro.errors import InputError, remedy
 
 Tags = Literal["none", "source", "both", "both-after-end"]
-"""Where language tags go. `source`: the target's tag begins the source (Paper A, out of English;
-MADLAD-400); `both`: the source's tag begins the source and the target's tag starts the decoder
-(Paper B); `both-after-end`: as `both`, but the decoder starts with the end of sentence, and the
-target's tag follows (M2M-100, NLLB-200, whose own losses count that tag, as ours do here)."""
+"""Where language tags go.
+
+- `source`: the target's tag begins the source (Paper A, out of English; MADLAD-400).
+- `both`: the source's tag begins the source and the target's tag starts the decoder (Paper B).
+- `both-after-end`: as `both`, but the decoder starts with the end of sentence, and the target's tag
+  follows (M2M-100, NLLB-200, whose own losses count that tag, as ours do here)."""
 
 
 def frame(

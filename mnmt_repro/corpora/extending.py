@@ -1,4 +1,7 @@
-"""A vocabulary with more pieces and languages; the old pieces keep their ids."""
+"""A vocabulary with more pieces and languages, as the command `data extend` makes it.
+
+Old pieces keep their ids, and the new vocabulary is of the same kind, unigram or BPE.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,10 @@ class Extension:
         How many new pieces were asked for.
     occurrences
         New piece -> how often the new text has it, cut by the extended vocabulary.
-    rare, recutting
-        Pieces left out: they are rarer than asked for, or would cut the kept text otherwise.
+    rare
+        Number of pieces left out because they are rarer than asked for.
+    recutting
+        Number of pieces left out because they would cut the kept text otherwise.
     """
 
     old: Vocabulary

@@ -62,12 +62,12 @@ class CorpusFile:
 
     @property
     def stem(self) -> str:
-        """Name without folder and endings: ``eng-deu``, ``newstest21.eng-deu``, ``val.de``."""
+        """Name without folder and endings, such as ``eng-deu`` or ``newstest21.eng-deu``."""
         return re.sub(r"(\.tsv)?\.(xz|gz)$", "", self.path.rpartition("/")[2])
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages of the file: two for a bitext, in the order of its columns."""
+        """The languages of the file in the order of its columns; a bitext has two."""
         return tuple(column for column in self.columns if column not in ("split", "domain"))
 
 

@@ -181,7 +181,7 @@ class Vocabulary:
 
     @cached_property
     def never(self) -> tuple[int, ...]:
-        """Ids that no translation may hold: special and unused ones but the end, and tags."""
+        """Ids of tags, unused and special pieces but the end, which no translation contains."""
         known, tags = self.processor, {tag(language) for language in self.languages}
         return tuple(
             i

@@ -43,7 +43,7 @@ from mnmt_repro.training.checkpoint import write_tensors
 
 GENERATION, README = "generation_config.json", "README.md"
 BEAM, LONGEST = 4, 256
-"""Defaults of `generate`: beams, and most new pieces."""
+"""Defaults of `generate`. `BEAM` is the number of beams, `LONGEST` the most new pieces."""
 
 
 def write_hf(

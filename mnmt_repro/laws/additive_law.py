@@ -36,9 +36,12 @@ class AdditiveLaw(Law):
 
     Attributes
     ----------
-    n, d : (m,)
-        Parameters and data of each row.
-    log_loss : fit the logarithm of the losses
+    n : (m,)
+        Parameters of each row.
+    d : (m,)
+        Data of each row.
+    log_loss : bool
+        Whether the logarithm of the losses is fitted.
     """
 
     n: Array
@@ -193,8 +196,12 @@ def fit_additive_law(
 
     Parameters
     ----------
-    n, d, loss : (m,)
-        Parameters, units of data, losses; all above zero.
+    n : (m,)
+        Numbers of parameters, above zero.
+    d : (m,)
+        Units of data, such as tokens, above zero.
+    loss : (m,)
+        Losses, above zero.
     huber_delta : float, optional
         Minimise the sum of Huber's loss with this delta in place of squares. Hoffmann et al. use
         1e-3 with ``log_loss=True``.

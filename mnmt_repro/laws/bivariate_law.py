@@ -24,8 +24,10 @@ class BivariateLaw(Law):
 
     Attributes
     ----------
-    n_encoder, n_decoder : (m,)
-        Sizes of the rows.
+    n_encoder : (m,)
+        Size of each row's encoder.
+    n_decoder : (m,)
+        Size of each row's decoder.
     """
 
     n_encoder: Array
@@ -120,8 +122,12 @@ def fit_bivariate_law(
 
     Parameters
     ----------
-    n_encoder, n_decoder, loss : (m,)
-        Non-embedding parameters of each side, and losses in one unit such as nats per token.
+    n_encoder : (m,)
+        Non-embedding parameters of the encoder.
+    n_decoder : (m,)
+        Non-embedding parameters of the decoder.
+    loss : (m,)
+        Losses in one unit, such as nats per token.
 
     Returns
     -------

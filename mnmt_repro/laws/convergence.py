@@ -83,8 +83,10 @@ def extrapolate_curve(
 
     Parameters
     ----------
-    steps, loss : (m,)
-        Evaluations during training, on one set.
+    steps : (m,)
+        Steps of the evaluations during training.
+    loss : (m,)
+        Losses of these evaluations, on one set.
     multiple : where to read, over the last step
     skip : share of the steps left out at the start (warm-up and early descent)
 

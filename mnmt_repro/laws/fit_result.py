@@ -35,7 +35,8 @@ class LawFit(Generic[L_co]):
 
     Attributes
     ----------
-    law : the formula at the rows fitted
+    law : Law
+        The formula at the rows fitted.
     loss : (m,)
         The losses fitted, in the order of the rows.
     values : (P,)
@@ -57,7 +58,8 @@ class LawFit(Generic[L_co]):
         Rows that were not fitted because they are zero-shot (p = 0), as in the paper.
     runs : tuple of str
         Run of each row, where rows of one run are not independent; else empty.
-    label : free text, such as the pair and test set
+    label : str
+        Free text, such as the pair and test set.
     """
 
     law: L_co
@@ -216,7 +218,10 @@ class LawFit(Generic[L_co]):
         Parameters
         ----------
         at : values of the law's `inputs`, broadcast together
-        draws, seed : of the refits, which are drawn as `resampling` says
+        draws : int
+            Number of refits, which are drawn as `resampling` says.
+        seed : int
+            Seed of these draws.
 
         Returns
         -------
@@ -284,7 +289,7 @@ class LawFit(Generic[L_co]):
 
     @property
     def resampling(self) -> Resampling:
-        """How refits are drawn by default: by runs where rows share them, else by residuals."""
+        """How refits are drawn by default, by runs where rows share them, else by residuals."""
         return "runs" if self.runs else "residual"
 
     @property

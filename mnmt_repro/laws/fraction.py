@@ -74,9 +74,12 @@ class FractionLaw(Law):
 
     Attributes
     ----------
-    p, n : (m,)
-        Weight and size of each row.
-    form : of the fraction
+    p : (m,)
+        Weight of each row.
+    n : (m,)
+        Size of each row.
+    form : str
+        Of the fraction, ``"eq12"`` or ``"eq13"``.
     joint : (2,)
         Exponent and constant of the joint law, from which the search starts.
     """

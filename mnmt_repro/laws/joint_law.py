@@ -53,8 +53,10 @@ class JointLaw(PowerLaw):
 
     Attributes
     ----------
-    keys : what has a multiplier: the mixture weights, ascending, or names of groups
-    by_weight : whether `keys` are weights
+    keys : tuple
+        What has a multiplier: the mixture weights, ascending, or names of groups.
+    by_weight : bool
+        Whether `keys` are weights.
     """
 
     keys: tuple[Any, ...] = ()
@@ -145,8 +147,10 @@ def fit_joint_law(
         Rows of ONE pair and test set: columns ``p`` and those named by `n` and `loss`. Rows with
         p = 0 are left out and counted in `left_out`, which the result shows. Seeds are further
         rows.
-    n, loss : column names
-        Give ``n="n_total"`` to fit against all parameters, embeddings included.
+    n : str
+        Column of the sizes. Give ``"n_total"`` to fit against all parameters, embeddings included.
+    loss : str
+        Column of the losses.
     direction, ceiling, label : as in `fit_power_law`
     errors : ``"absolute"`` or ``"relative"``
         Whose squares are least: those of the errors, or of their share of the loss. Where losses

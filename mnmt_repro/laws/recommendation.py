@@ -42,7 +42,8 @@ class Recommendation:
 
     Attributes
     ----------
-    n : model size
+    n : float
+        Model size.
     table : DataFrame with a row a pair
         ``p``: the weight, with ``p_low, p_high``, its 95 % percentile interval: each refit of the
         laws has its own best mixture, to about 0.0025. ``loss``: predicted, with ``low, high``, the
@@ -64,7 +65,7 @@ class Recommendation:
 
     @property
     def weights(self) -> dict[str, float]:
-        """The mixture: pair to weight; `InputError` where the runs do not support it."""
+        """The weight of each pair; `InputError` where the runs do not support the mixture."""
         if self.refusal:
             why = "; ".join(self.refusal)
             raise InputError(f"no recommendation: {why}; `table` has the weights all the same")

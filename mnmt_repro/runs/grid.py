@@ -387,7 +387,7 @@ class GridRuns:
 
     @property
     def losses(self) -> pd.DataFrame:
-        """Losses of the runs that are finished: the rows of `results.load`, on whole test sets."""
+        """Losses of the finished runs on whole test sets, as rows of `results.load`."""
         from mnmt_repro import results
 
         return results.load(

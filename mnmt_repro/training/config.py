@@ -34,14 +34,14 @@ BUDGET = ("target_tokens", "steps")
 """Settings that say how long a run is, and nothing of what it does until then."""
 
 PEAK = {"adafactor": 0.3, "adamw": 0.005}
-"""Learning rate where none is given: Adafactor's is relative to each parameter's size."""
+"""Learning rate where none is given. That of Adafactor is relative to each parameter's size."""
 USUAL = {"warmup_steps": 100, "batch_tokens": 512}
 """Settings of a user's run where she gives none."""
 FIRST_BUDGET = 600_000  # target tokens, where neither they nor steps are given
 
 COMPILE_PAYS = {16: 12_000_000, 40: 8_000_000, 128: 4_500_000, 256: 2_500_000}
-"""By the most width of a model: target tokens from which compiling saves more than the minute that
-it takes, on one processor thread (`data/benchmarks/peers.json`, and a margin of a third)."""
+"""The largest width of a model, and target tokens from which compiling saves more than the minute
+that it takes, on one processor thread (`data/benchmarks/peers.json`, and a margin of a third)."""
 
 LATER = (
     "decay_share", "accumulate", "compile", "loss_weights", "first_weights", "first_share",

@@ -102,7 +102,7 @@ class Ramp:
 
 
 Gamma = Amount | Ramp
-"""Learning-rate factor of a group of parameters: of each update, this share is applied."""
+"""Learning-rate factor of a group of parameters, which is the share of each update applied."""
 
 
 def check_gamma(gamma: Gamma) -> None:

@@ -24,10 +24,13 @@ from mnmt_repro.training.distributed import placed
 from mnmt_repro.upgrading.config import Gamma, check_gamma, gamma_at
 
 NEW, OLD = 0, 1
-"""Groups of parameters; Fisher information adds more above `OLD`."""
+"""Numbers of the two groups. `NEW` (0) marks new parameters, `OLD` (1) those of the old model.
+Fisher information splits the old ones into further groups, numbered above `OLD`."""
 
 Groups = Mapping[str, Tensor]
-"""Parameter name -> uint8 tensor that broadcasts to the parameter's shape: group of each entry."""
+"""Group of each entry of each parameter.
+
+A dictionary from the parameter's name to a uint8 tensor that broadcasts to its shape."""
 
 _OWN = -1
 """Index under which the count of scaled steps is kept among the states of an optimiser."""

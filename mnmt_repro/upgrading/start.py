@@ -50,7 +50,7 @@ class Start:
 
     @property
     def schedule_start(self) -> int | None:
-        """What `training.loop.train` takes: where its learning-rate schedule begins.
+        """The step at which the learning-rate schedule of `training.loop.train` begins.
 
         The old model's last step, 0 after a reset, None for a constant rate (footnote 7).
         """

@@ -76,8 +76,10 @@ class PieceMap:
 
     Attributes
     ----------
-    old, new
-        Meaning of each id of the two vocabularies.
+    old
+        Meaning of each id of the old vocabulary.
+    new
+        Meaning of each id of the new vocabulary.
     source : (new vocabulary,) int64
         Old id of the same piece, -1 where there is none.
     splits
