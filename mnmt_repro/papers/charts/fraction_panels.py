@@ -107,7 +107,7 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
         for _, row in slopes.iterrows()
         if weight == SMALL and np.isfinite(row["low"])
     )
-    at = f"N = {shares['n'].min():,}, the smallest size with an interval of f,"
+    at = f"N = {shares['n'].min():,}, the smallest size where both kinds of run have an interval,"
     return Markdown(
         "**Why does the factor [f / p](effective-fraction-panels.ipynb#the-method) fall with "
         f"size?** The likely cause is {cause}. In long runs at p = {weight:g}, it falls from "

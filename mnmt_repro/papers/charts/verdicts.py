@@ -97,13 +97,13 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'The interval is 33.2 percentage points wide, of which 0.2 lie between the limits. '
+    'Of the interval of 33.2 percentage points, 0.2 points lie between the limits. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
     inside = 100 * (min(row["high"], max(_limits(row))) - max(row["low"], min(_limits(row))))
-    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points wide"
-    return f"The interval is {whole}, of which {inside:.1f} lie between the limits. "
+    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points"
+    return f"Of the interval of {whole}, {inside:.1f} points lie between the limits. "
 
 
 def effect_of(row: pd.Series) -> str:
