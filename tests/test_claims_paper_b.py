@@ -16,7 +16,7 @@ from stored_claims import declared_claims
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.judging import Outcome, judge
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
-from mnmt_repro.papers.cohorts.settled_upgrades import SETTLED_UPGRADES
+from mnmt_repro.papers.cohorts.settled_upgrades import SETTLED_UPGRADES, STARTS_COHORT
 from mnmt_repro.papers.cohorts.software25 import SOFTWARE25_COHORTS
 from mnmt_repro.papers.effects.evidence import Evidence, Setting
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
@@ -201,7 +201,7 @@ def test_what_is_missing_is_named() -> None:
 def declared() -> pd.DataFrame:
     """A row for each direction of each run that is declared: what the store will hold."""
     frames = []
-    for cohort in (*SOFTWARE25_COHORTS, *SETTLED_UPGRADES):
+    for cohort in (*SOFTWARE25_COHORTS, *SETTLED_UPGRADES, STARTS_COHORT):
         for variant in cohort.variants:
             loss = better(-20 * (1 - variant.updates_share))
             frames.append(

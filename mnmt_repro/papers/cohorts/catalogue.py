@@ -16,6 +16,7 @@ from mnmt_repro.runs.spec import RunSpec
 MINI_COHORTS: tuple[Cohort | VariantCohort, ...] = (
     *GRIDS,
     *software25.SOFTWARE25_COHORTS,
+    settled_upgrades.STARTS_COHORT,
     *conlang_upgrade.UPGRADE_COHORTS,
 )
 """All that is declared at the mini tier."""

@@ -12,8 +12,9 @@ in-domain test is taken, the mean over all directions, also where it is the firs
 Three rates came first, 0.006 to 0.024. The lowest of them was the baseline's best so far, and the
 highest the upgrade's, so each arm has one more beyond; no scored run had begun.
 
-`software25-starts` compares starts of new pieces. Its upgrades keep the mini tier's rate and have
-no decay, so that a shorter one is the beginning of a longer one.
+`software25-starts` compares starts of new pieces, and shares the old models. It is of the mini
+tier: its upgrades keep that tier's rate and have no decay, so that a shorter one is the beginning
+of a longer one.
 
 All these runs, old models included, take the path that `train` takes by default for this size and
 14 million tokens: compiled, with products in bfloat16. A step takes two thirds of the time. The
@@ -107,7 +108,9 @@ def _starts() -> Iterator[Variant]:
             for (start, rows), share in product(STARTS.items(), shares):
                 run = upgraded("same", share=share, seed=seed, embeddings=rows, new_pieces=pieces)
                 name = f"{pieces:,} new pieces {start}"
-                yield Variant(name=name, updates_share=share, spec=_fast(run))
+                yield Variant(
+                    name=name, updates_share=share, spec=replace(_fast(run), tier=MINI.name)
+                )
 
 
 _NAME = f"{CORPUS}-settled"
@@ -117,7 +120,12 @@ SETTLED_UPGRADES: tuple[VariantCohort, ...] = tuple(
         (f"{_NAME}-rates", "learning rates of Paper B's settled runs; enters no verdict", _rates()),
         (_NAME, "same size: six upgrades, five baselines with a decay", _compared("same", 5, 6)),
         (f"{_NAME}-wide", "wider: three upgrades, three baselines", _compared("wide", 3, 3)),
-        (f"{CORPUS}-starts", "how many new pieces, and how they begin (ours)", _starts()),
     )
 )
 """Cohorts of Paper B at this tier, in the order in which they must be run."""
+STARTS_COHORT = VariantCohort(
+    name=f"{CORPUS}-starts",
+    about="how many new pieces, and how they begin (ours)",
+    variants=tuple(_starts()),
+)
+"""Of the mini tier, with whose ablations pages show it."""
