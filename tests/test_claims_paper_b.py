@@ -13,10 +13,16 @@ import pytest
 from scipy import stats
 from stored_claims import declared_claims
 
+from mnmt_repro import results
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.judging import Outcome, judge
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LANGUAGES, directions
-from mnmt_repro.papers.cohorts.settled_upgrades import SETTLED_UPGRADES, STARTS_COHORT
+from mnmt_repro.papers.cohorts.settled_upgrades import (
+    SCRATCH_RATE,
+    SETTLED_UPGRADES,
+    STARTS_COHORT,
+    UPGRADE_RATE,
+)
 from mnmt_repro.papers.cohorts.software25 import SOFTWARE25_COHORTS
 from mnmt_repro.papers.effects.evidence import Evidence, Setting
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
@@ -237,6 +243,17 @@ def test_every_claim_finds_its_runs_among_the_declared_ones() -> None:
 def study(frame: pd.DataFrame, pairs: tuple[str, ...] = ALL, noise: int = 0) -> Study:
     variants = Variants(rows=frame, cohorts=("c",), needs={"noise": noise})
     return variants.study(pairs)
+
+
+def test_rates_of_the_long_runs_have_the_lowest_loss_of_their_trial() -> None:
+    found = results.load(
+        cohort="software25-settled-rates", tier="settled", test_set="indomain", domain="all"
+    )
+    mean = found.groupby("variant")["cross_entropy"].mean()
+    for arm, rate in (("M25", SCRATCH_RATE), ("Mt25", UPGRADE_RATE)):
+        tried = mean[mean.index.str.startswith(f"{arm}, ")]
+        assert len(tried) == 4
+        assert tried.idxmin() == f"{arm}, rate {rate:g}"
 
 
 def test_the_gain_and_its_p_value_are_those_of_the_textbook() -> None:

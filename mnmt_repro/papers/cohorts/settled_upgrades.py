@@ -37,10 +37,9 @@ from mnmt_repro.papers.cohorts.variants import Variant, VariantCohort
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.upgrading.config import Kind, NewRows
 
-SCRATCH_RATE = 0.012
-UPGRADE_RATE = 0.012
-"""Rates of the scored runs. Both are the mini tier's until `software25-settled-rates` is trained,
-which chooses them; they are set before any scored run is trained."""
+SCRATCH_RATE = 0.006
+UPGRADE_RATE = 0.024
+"""Rates of the scored runs, chosen by `software25-settled-rates` before any of them was trained."""
 SCRATCH_RATES = (0.003, 0.006, 0.012, 0.024)
 UPGRADE_RATES = (0.006, 0.012, 0.024, 0.048)
 UNSCORED_SEED = 101
