@@ -275,13 +275,13 @@ def times_larger(table: pd.DataFrame, quantity: str) -> str:
 
 
 def judged_sizes(rows: pd.DataFrame) -> str:
-    """Parameters of the models behind most verdicts on Paper A.
+    """Parameters of the mixtures behind most verdicts on Paper A.
 
-    >>> rows = pd.DataFrame({"cohort": "conlang-steady", "n_non_embedding": [732, 37_216]})
-    >>> judged_sizes(rows)
-    '732 to 37,216'
+    >>> rows = {"cohort": "conlang-steady", "p": [1, 0.5, 0.5], "n_non_embedding": [7, 15, 3700]}
+    >>> judged_sizes(pd.DataFrame(rows))
+    '15 to 3,700'
     """
-    sizes = rows.loc[rows["cohort"] == "conlang-steady", "n_non_embedding"]
+    sizes = rows.query("cohort == 'conlang-steady' and p < 1")["n_non_embedding"]
     return f"{sizes.min():,} to {sizes.max():,}"
 
 

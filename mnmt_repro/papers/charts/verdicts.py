@@ -97,13 +97,13 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    'Of the interval of 33.2 percentage points, 0.2 points lie between the limits. '
+    '0.6 % of the interval lies between the limits. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
-    inside = 100 * (min(row["high"], max(_limits(row))) - max(row["low"], min(_limits(row))))
-    whole = f"{100 * (row['high'] - row['low']):.1f} percentage points"
-    return f"Of the interval of {whole}, {inside:.1f} points lie between the limits. "
+    inside = min(row["high"], max(_limits(row))) - max(row["low"], min(_limits(row)))
+    share = inside / (row["high"] - row["low"])
+    return f"{100 * share:.1f} % of the interval lies between the limits. "
 
 
 def effect_of(row: pd.Series) -> str:
@@ -178,9 +178,9 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
     known = claims_by_id().get(claim)  # a report may be of another folder's claims
     runs = ", ".join(known.headline.cohorts[:1]) if known else "its own"
     if pd.isna(row["value"]):
-        listed = f"cohort {runs}; the list of `mnmt-repro sweep` says which runs these are"
+        listed = f"cohort {runs} in the list of `mnmt-repro sweep`"
         more = f" ({listed})" * row["why"].startswith("its ")
-        more += "; runs that read more text would raise it" * row["why"].startswith("too little")
+        more += "; runs that read more text would raise this" * row["why"].startswith("too little")
         return f"**Low**: {reason(row)}{more}."
     if row["robust"] == "yes":
         word = "High" if beside["verdict"].eq(row["verdict"]).any() else "Medium"
@@ -193,10 +193,10 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         why = f"{row['why']}; more seeds (cohort {runs}) would give one"
     elif seeds < ENOUGH_SEEDS:
         few = f"{counted(seeds, 'old model')} {'is' if seeds == 1 else 'are'} too few"
-        raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise it"
+        raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise this"
         why = f"{_distance(row)}; {few}, and {raises}"
     else:
-        word, why = "Medium", f"{seeds} old models agree; runs on generated text would raise it"
+        word, why = "Medium", f"{seeds} old models agree; runs on generated text would raise this"
     return f"**{word}**: {why}."
 
 
@@ -229,13 +229,13 @@ def _lacking(stored: pd.DataFrame, row: pd.Series) -> str:
     mine = stored[(stored["claim"] == name) & stored["limit"].ne("") & stored["value"].notna()]
     half, matched = (mine[mine["role"] == role] for role in ("half", "text-matched"))
     if of.headline.tier == "mini":
-        return "Runs with a final decay and more seeds would raise it"
+        return "Runs with a final decay and more seeds would raise this"
     cohort = f"cohort {of.robustness.get('text-matched', of.headline).cohorts[0]}"
     runs = "More seeds and text" if row["verdict"] == UNDECIDED else "Text"
-    text = f"{runs}-matched runs of this grid ({cohort}) would raise it, if they agree"
+    text = f"{runs}-matched runs of this grid ({cohort}) would raise this, if they agree"
     if len(matched):
         value = measured(row["measure"], matched.iloc[0], name)
-        text = f"Text-matched runs give {value}, and more seeds would raise it ({cohort})"
+        text = f"Text-matched runs give {value}; more of them ({cohort}) would raise this"
     if len(half):
         less, seeds = half[["value", "seeds"]].iloc[0]
         across = any((less - limit) * (row["value"] - limit) < 0 for limit in _limits(row))

@@ -187,7 +187,7 @@ class Result:
     runs
         How many are read.
     sizes
-        The least and the largest parameter count that is read, such as ``"732 to 37,216"``.
+        Least and largest parameter count of the mixtures that are read: ``"1,466 to 37,216"``.
     """
 
     role: str
@@ -268,7 +268,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_span(rows[setting.n]),
+            sizes=_span(rows.loc[rows["p"].lt(1) | rows["p"].eq(1).all(), setting.n]),
             ancestry=ancestry,
         )
 

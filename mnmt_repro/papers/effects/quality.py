@@ -146,9 +146,9 @@ def score_errors(points: pd.DataFrame, metric: str) -> pd.DataFrame:
     DataFrame
         ``pair, measure`` (``"score"`` or ``"loss"``), ``fitted, predicted, error, low, high,
         nearest``: `error` is the root mean square error as a share of the range of all that was
-        observed, with its 95 % interval, so that scores and losses can be compared. `nearest` is
-        that of no law: the nearest weight and size seen stand for the rest. Where no law is
-        identified the error is NaN, and a column ``why`` states the reason.
+        observed, so that scores and losses can be compared; `low` to `high` hold 95 % of its draws
+        over unseen runs. `nearest` is that of no law: the nearest weight and size stand for it.
+        Where no law is identified the error is NaN, and a column ``why`` states the reason.
     """
     unseen = held_out(points, [HELD_OUT_WEIGHT], 1)
     table = []
