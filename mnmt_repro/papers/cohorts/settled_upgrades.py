@@ -53,8 +53,7 @@ BASELINE_SHARES = (EARLY, 0.5, ONCE, TWICE)
 
 
 FAST: dict[str, Any] = {"compile": True, "precision": "bfloat16"}
-SLOWER = SCRATCH_RATES[0]
-"""The rate from scratch that was tried without `FAST`."""
+"""The path of all trials of a rate but the lowest one from scratch."""
 
 
 def _settled(run: RunSpec, path: Mapping[str, Any] = {}, **changes: Any) -> RunSpec:
@@ -80,7 +79,7 @@ def _rates() -> Iterator[Variant]:
         ("Mt25", RATE_SHARE, UPGRADE_RATES),
     ):
         for rate in rates:
-            path = {} if name == "M25" and rate == SLOWER else FAST
+            path = {} if (name, rate) == ("M25", SCRATCH_RATES[0]) else FAST
             run = _run(name, "same", share, UNSCORED_SEED, rate, path)
             yield Variant(name=f"{name}, rate {rate:g}", updates_share=share, spec=run)
 
