@@ -268,7 +268,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_span(rows.loc[rows["p"].lt(1) | rows["p"].eq(1).all(), setting.n]),
+            sizes=_span(rows.loc[rows["p"] < 1, setting.n]),
             ancestry=ancestry,
         )
 
