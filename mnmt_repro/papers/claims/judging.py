@@ -268,7 +268,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_span(rows.loc[rows["p"] < 1, setting.n]),
+            sizes=_span(rows, setting.n),
             ancestry=ancestry,
         )
 
@@ -294,6 +294,7 @@ def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any]
     return int(seeds.groupby("cohort").median().min())
 
 
-def _span(sizes: pd.Series[int]) -> str:
-    ends = sorted({int(sizes.min()), int(sizes.max())}) if len(sizes) else []
-    return " to ".join(f"{n:,}" for n in ends)
+def _span(rows: pd.DataFrame, n: str) -> str:
+    """Least and largest size of the mixtures, or of all models where there is none."""
+    ends = (rows.query("p < 1") if rows["p"].min() < 1 else rows)[n].agg(["min", "max"]).dropna()
+    return " to ".join(f"{size:,}" for size in sorted({*ends.astype(int)}))
