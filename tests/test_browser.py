@@ -264,7 +264,9 @@ def test_a_page_of_the_book_is_drawn_offline_and_can_be_read(
     assert page.stat().st_size < 1_500_000
     seen = open_and_check(browser, page)
     # What a page displays where it has nothing to say: the name of an object, for empty Markdown.
-    assert "IPython.core.display" not in browser.find_element("tag name", "article").text
+    text = browser.find_element("tag name", "article").text
+    assert "IPython.core.display" not in text
+    assert not re.search(r"\(nan|\bnan (to|%|times)|\bnan\)", text)
     if "recipes" not in page.parts:  # which begin with the commands
         assert seen["first"] < 2000  # on the first or second screen
     browser.execute_script(NO_MOTION)  # else the colours are judged half-way
