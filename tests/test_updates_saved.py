@@ -189,5 +189,5 @@ def test_a_claim_is_judged_once_all_declared_runs_are_stored() -> None:
     assert found.effect.value == pytest.approx(2.5, rel=0.05)
     some = frame[frame["run_id"] != ids["M25", 2.0, 5]]
     found = judge(claim, claim.headline, Evidence(frame=some))
-    why = "its 38 runs are still to be trained, all but 37"
+    why = "1 of its 38 runs are still to be trained"
     assert (found.verdict, found.why) == ("undecided", why)

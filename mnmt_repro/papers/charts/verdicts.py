@@ -97,13 +97,13 @@ def reach(row: pd.Series) -> str:
 
     >>> row = {"verdict": "undecided", "low": -0.43, "high": -0.098, "limit": "-0.1 to 0.1"}
     >>> reach(pd.Series(row))
-    '0.6 % of the interval lies between the limits. '
+    'Undecided: 0.6 % of the interval lies between the limits. '
     """
     if row["verdict"] != UNDECIDED or pd.isna(row["low"]):
         return ""
     inside = min(row["high"], max(_limits(row))) - max(row["low"], min(_limits(row)))
     share = inside / (row["high"] - row["low"])
-    return f"{100 * share:.1f} % of the interval lies between the limits. "
+    return f"Undecided: {100 * share:.1f} % of the interval lies between the limits. "
 
 
 def effect_of(row: pd.Series) -> str:

@@ -162,7 +162,7 @@ def check_grid(
     full = sizes[sizes >= needs["sizes"]]
     if len(full) < needs["weights"]:
         raise NoRowsYet(
-            f"{where}: only {len(full)} of {needs['weights']} weights have {needs['sizes']} sizes"
+            f"{where}: of {needs['weights']} weights, only {len(full)} have {needs['sizes']} sizes"
         )
     if missing := [weight for weight in weights if weight not in full.index]:
         raise NoRowsYet(f"{where}: no full row of sizes at p = {missing[0]:g}")

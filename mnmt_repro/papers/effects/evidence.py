@@ -130,8 +130,9 @@ class Evidence:
                 for run in cohort.runs()
             }
             if declared - there:
-                but = f", all but {len(declared & there)}" * bool(declared & there)
-                return f"its {len(declared)} runs are still to be trained{but}"
+                return (
+                    f"{len(declared - there)} of its {len(declared)} runs are still to be trained"
+                )
         return ""
 
     def variants(self, setting: Setting) -> Variants:
