@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import altair
+import numpy as np
 import pandas as pd
 import yaml
 from IPython.display import Markdown
@@ -21,7 +22,7 @@ from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, INK, looks
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Claim, Exhibit
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -52,21 +53,26 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         if not row["resolution"] > 0:
             continue
         of = math.log if is_ratio(row["measure"], claim.id) else float
-        half = (of(row["high"]) - of(row["low"])) / 2
-        ends = [_beyond(row[end], claim, of) / half for end in ("value", "low", "high")]
+        value, low, high = (of(row[end]) for end in ("value", "low", "high"))
+        limits = [of(end) for end in np.atleast_1d(claim.limit)]
+        middle = min(max(sum(limits) / len(limits), low), high)  # of a range: farthest inside
+        beyond = [
+            _beyond(each, limits, claim.side) / ((high - low) / 2)
+            for each in (value, low, high, middle)
+        ]
         group = f"Claims of Paper {claim.paper}, measured on {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
         title, effect = f"{claim.id} {claim.title}", named(claim.measure, claim.id)
-        drawn = (ours, ends[0], min(ends), max(ends), f"{claim.page}.html")
+        drawn = (ours, beyond[0], min(beyond), max(beyond), f"{claim.page}.html")
         yield (claim.id, title, effect, group, row["verdict"], *drawn)
 
 
-def _beyond(value: float, claim: Claim, of: Callable[[float], float]) -> float:
+def _beyond(value: float, limits: Sequence[float], side: str) -> float:
     """How far a value lies on the claim's side of its limit; of a range, of its nearer end."""
-    if isinstance(claim.limit, tuple):
-        return min(of(value) - of(claim.limit[0]), of(claim.limit[1]) - of(value))
-    return (1 if claim.side == ">=" else -1) * (of(value) - of(claim.limit))
+    if side == "within":
+        return min(value - limits[0], limits[1] - value)
+    return (1 if side == ">=" else -1) * (value - limits[0])
 
 
 def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:

@@ -195,6 +195,8 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         few = f"{counted(seeds, 'old model')} {'is' if seeds == 1 else 'are'} too few"
         raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise this"
         why = f"{_distance(row)}; {few}, and {raises}"
+    elif row["verdict"] == UNDECIDED:
+        why = f"{_distance(row)}; more old models (cohort {runs}) would narrow it"
     else:
         word, why = "Medium", f"{seeds} old models agree; runs on generated text would raise this"
     return f"**{word}**: {why}."
@@ -209,6 +211,8 @@ def _distance(row: pd.Series) -> str:
     """How far an effect with an interval lies from its limit."""
     if row["verdict"] == UNDECIDED:
         return "the interval includes the limit"
+    if not row["resolution"] > 0:
+        return "all draws lie at an end of the curve"
     times = min(abs(row["value"] - limit) for limit in _limits(row)) / row["resolution"]
     return f"the limit is {times:.1f} half-widths of the interval away"
 
