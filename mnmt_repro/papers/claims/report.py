@@ -114,7 +114,6 @@ def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
     frame = results.load(root=store)
     return Evidence(
         frame=pd.concat([frame, load_external(root / "data" / "external")], ignore_index=True),
-        curves=results.load_curves(root=store),
         analyses=results.load_analyses(frame, root=store),
     )
 
