@@ -45,8 +45,8 @@ def languages() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
-        paper's rule; ``size``, one of four groups of as many languages, as text.
+        ``code, language``; training ``pairs`` here; ``size``, one of four groups of as many
+        languages, as text.
     """
     table = corpora.table9()
     table = table[table["group"] == "original"].sort_values("pairs, main condition")
@@ -60,8 +60,6 @@ def languages() -> pd.DataFrame:
             "code": table["language"],
             "language": table["language"].map(language),
             "pairs": pairs,
-            "level, paper": table["level, paper"],
-            "level, here": table["level, main condition"],
             "size": [size[i] for i in group],
         }
     )

@@ -230,8 +230,7 @@ def table12(variants: Variants) -> pd.DataFrame:
 
 def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
-    about = ["pair", "group", "level", "languages", "direction"]
-    wide = table.pivot(index=about, columns="upgraded")
+    wide = table.pivot(index=["pair", "languages"], columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
         for model in published.UPGRADES
