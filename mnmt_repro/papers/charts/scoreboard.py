@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import altair
@@ -24,6 +23,7 @@ from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, rea
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Exhibit
 from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.repository import ROOT
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _CLAIM = re.compile(r"\{([AB]\d+)(?: (\w+))?(?: on '([^']+)')?\}")
@@ -228,13 +228,11 @@ def tally_line(stored: pd.DataFrame) -> Html:
 
 
 @framed("paper", "quantity", "whose", "low", "high")
-def scales(root: Path, rows: pd.DataFrame) -> Rows:
-    """How large the papers' runs are, and ours.
+def scales(rows: pd.DataFrame) -> Rows:
+    """How large the papers' runs are (`data/papers/exhibits.yml`), and ours.
 
     Parameters
     ----------
-    root
-        The checkout; `data/papers/exhibits.yml` has the papers' numbers.
     rows
         From `results.load`, of one test set and all domains.
 
@@ -252,7 +250,7 @@ def scales(root: Path, rows: pd.DataFrame) -> Rows:
         "target tokens a run": "target_tokens",
         "chrF++": "chrfpp",
     }
-    listed = yaml.safe_load((root / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
+    listed = yaml.safe_load((ROOT / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
     for entry in listed:
         paper, quantity = entry["paper"], entry["quantity"]
         ours = mine[paper][columns[quantity]].dropna()

@@ -46,7 +46,7 @@ VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, OUT_OF_REACH)
 class Options(dict[str, Any]):
     """Arguments of an effect. An argument that the claim omits raises `InputError`."""
 
-    def __init__(self, options: Mapping[str, Any], where: str = "options") -> None:
+    def __init__(self, options: Mapping[str, Any], where: str) -> None:
         super().__init__(options)
         self.where = where
 

@@ -149,16 +149,14 @@ def drawn(cells: pd.DataFrame, seed: int = 0, draws: int = DRAWS) -> Array:
     return np.vstack([loss, loss * np.exp(np.transpose(noise))])
 
 
-def drawn_beside(
-    losses: Array, cells: pd.DataFrame, others: pd.DataFrame, seed: int
-) -> list[Array]:
+def drawn_beside(losses: Array, cells: pd.DataFrame, others: pd.DataFrame) -> list[Array]:
     """Losses of cells beside drawn losses of others; where the runs are the same, so are the draws.
 
     Returns
     -------
     the losses (1 + B, m), those of `others` (1 + B, k)
     """
-    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed)))
+    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed=1)))
     place = {runs: k for k, runs in enumerate(cells["runs"])}
     for k, runs in enumerate(others["runs"]):
         if runs in place:
