@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pandas as pd
 
 from mnmt_repro.errors import InputError
@@ -16,19 +14,11 @@ from mnmt_repro.papers.claims.schema import (
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
-    Claim,
-    load_claims,
+    claims_by_id,
 )
-from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"  # from a page of results
 SOURCE = f"{STORED.as_posix()}, written from the stored runs by mnmt-repro verify --write."
-
-
-@cache
-def claims_by_id() -> dict[str, Claim]:
-    """All claims of this project."""
-    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
 def headline(stored: pd.DataFrame, claim: str) -> pd.Series:
