@@ -22,6 +22,7 @@ from mnmt_repro.papers.charts.theme import BILLIONS, INK, looks
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
 from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Exhibit
+from mnmt_repro.papers.cohorts.names import span
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.repository import ROOT
 
@@ -55,24 +56,16 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         of = math.log if is_ratio(row["measure"], claim.id) else float
         value, low, high = (of(row[end]) for end in ("value", "low", "high"))
         limits = [of(end) for end in np.atleast_1d(claim.limit)]
-        middle = min(max(sum(limits) / len(limits), low), high)  # of a range: farthest inside
-        beyond = [
-            _beyond(each, limits, claim.side) / ((high - low) / 2)
-            for each in (value, low, high, middle)
-        ]
+        spots = np.array([value, low, high, np.clip(np.mean(limits), low, high)])  # the middle
+        above, below = spots - limits[0], limits[-1] - spots  # of a range, the nearer end counts
+        beyond = {">=": above, "<=": below, "within": np.minimum(above, below)}[claim.side]
+        beyond /= (high - low) / 2
         group = f"Claims of Paper {claim.paper}, measured on {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
         title, effect = f"{claim.id} {claim.title}", named(claim.measure, claim.id)
         drawn = (ours, beyond[0], min(beyond), max(beyond), f"{claim.page}.html")
         yield (claim.id, title, effect, group, row["verdict"], *drawn)
-
-
-def _beyond(value: float, limits: Sequence[float], side: str) -> float:
-    """How far a value lies on the claim's side of its limit; of a range, of its nearer end."""
-    if side == "within":
-        return min(value - limits[0], limits[1] - value)
-    return (1 if side == ">=" else -1) * (value - limits[0])
 
 
 def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
@@ -177,9 +170,9 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     ]
     evidence, ours = "–", _answer(exhibit, stored)
     if exhibit.claims:  # that of the first effect of the answer
-        named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
-        evidence = _effect(stored, *named[0])["kind"] + ", not judged" * bool(named[0][2])
-        if all(on for _, _, on in named) and not ours.startswith(("Not measured", "Out of reach")):
+        told = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
+        evidence = _effect(stored, *told[0])["kind"] + ", not judged" * bool(told[0][2])
+        if all(on for _, _, on in told) and not ours.startswith(("Not measured", "Out of reach")):
             badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
@@ -285,8 +278,7 @@ def judged_sizes(rows: pd.DataFrame) -> str:
     >>> judged_sizes(pd.DataFrame(rows))
     '15 to 3,700'
     """
-    sizes = rows.query("cohort == 'conlang-steady' and p < 1")["n_non_embedding"]
-    return f"{sizes.min():,} to {sizes.max():,}"
+    return span(rows.query("cohort == 'conlang-steady' and p < 1")["n_non_embedding"])
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:

@@ -23,6 +23,7 @@ from mnmt_repro.papers.claims.schema import (
     UNDECIDED,
     Claim,
 )
+from mnmt_repro.papers.cohorts.names import span
 from mnmt_repro.papers.effects import (
     ablations,
     forgetting,
@@ -268,7 +269,7 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_span(rows, setting.n),
+            sizes=_sizes(rows, setting.n),
             ancestry=ancestry,
         )
 
@@ -294,7 +295,6 @@ def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any]
     return int(seeds.groupby("cohort").median().min())
 
 
-def _span(rows: pd.DataFrame, n: str) -> str:
+def _sizes(rows: pd.DataFrame, n: str) -> str:
     """Least and largest size of the mixtures, or of all models where there is none."""
-    ends = (rows.query("p < 1") if rows["p"].min() < 1 else rows)[n].agg(["min", "max"]).dropna()
-    return " to ".join(f"{size:,}" for size in sorted({*ends.astype(int)}))
+    return span((rows.query("p < 1") if rows["p"].min() < 1 else rows)[n].dropna().astype(int))
