@@ -47,7 +47,7 @@ def named(measure: str, claim: str = "") -> str:
 def written(measure: str, value: float | None, claim: str = "") -> str:
     """Write a measure's number with its unit; a dash where there is none.
 
-    >>> written("closed", 0.931), written("gain", -0.42), written("mean_log_ratio", 0.223)
+    >>> written("error", 0.931), written("gain", -0.42), written("mean_log_ratio", 0.223)
     ('93.1 %', '−0.42 %', '1.25 times')
     """
     if value is None or math.isnan(value):

@@ -235,8 +235,8 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
             shared = read_grid(kept, line.cohort, line.test_set)
             if shared is None:  # too few weights and sizes in common with the others
                 continue
-            drawn = fraction_lines(shared, panel=line.panel, line=line.label)
-            lines = [*lines, drawn] if len(drawn) else lines
+            table = fraction_lines(shared, panel=line.panel, line=line.label)
+            lines = [*lines, table] if len(table) else lines
             rows.append(shared.rows)
     return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),

@@ -63,11 +63,11 @@ def measured(values: Array) -> Measure:
     NotIdentified
         When more than a tenth of the draws have no value.
     """
-    value, drawn = float(values[0]), values[1:]
-    if not len(drawn):
+    value, draws = float(values[0]), values[1:]
+    if not len(draws):
         return Measure(value=value)
-    kept = drawn[np.isfinite(drawn)]
-    if len(kept) < 0.9 * len(drawn):
+    kept = draws[np.isfinite(draws)]
+    if len(kept) < 0.9 * len(draws):
         raise NotIdentified("more than a tenth of the draws have no value")
     low, high = quantiles(kept)
     return Measure(value=value, low=low, high=high)
