@@ -273,7 +273,6 @@ def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
         units[pair] = {
             "error": centred(error),
             "r2": centred_r2(_r2(by_law.predicted, by_law.truth)),
-            "naive_error": centred(naive),
             "error_over_naive": centred(error / naive),
         }
     return units
@@ -303,12 +302,10 @@ def metric_frontier(evidence: Evidence, setting: Setting) -> Units:
 def _metric(cells: Cells, setting: Setting, pair: str) -> Measures:
     form, metric = setting.options["form"], setting.options["metric"]
     scores, nearest = _predicted(cells, setting, pair, form, metric)
-    losses, _ = _predicted(cells, setting, pair, form)
     error, naive = root_mean_squares(scores.of_spread), root_mean_squares(nearest.of_spread)
     return {
         "error": centred(error),
         "error_over_naive": centred(error / naive),
-        "cross_entropy_error": centred(root_mean_squares(losses.of_spread)),
         "metric_range": Measure(value=float(scores.spread[0, 0])),
     }
 
