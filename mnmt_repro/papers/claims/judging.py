@@ -263,13 +263,14 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
         else:
             ancestry = history.check(claim.id, claim.fingerprint(setting), own.commits(setting))
         outcome = judge(claim, setting, evidence)
+        read = rows.query("p < 1") if rows["p"].min() < 1 else rows  # mixtures, where there are any
         return Result(
             role=role,
             setting=setting,
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_sizes(rows, setting.n),
+            sizes=span(read[setting.n].dropna().astype(int)),
             ancestry=ancestry,
         )
 
@@ -293,8 +294,3 @@ def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any]
     own = rows[named] if named.any() else rows
     seeds = own.groupby(_CELL, dropna=False)["seed"].nunique()
     return int(seeds.groupby("cohort").median().min())
-
-
-def _sizes(rows: pd.DataFrame, n: str) -> str:
-    """Least and largest size of the mixtures, or of all models where there is none."""
-    return span((rows.query("p < 1") if rows["p"].min() < 1 else rows)[n].dropna().astype(int))
