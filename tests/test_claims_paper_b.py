@@ -265,7 +265,7 @@ def test_the_gain_and_its_p_value_are_those_of_the_textbook() -> None:
     wanted = 100 * (x["control"].mean() - x["treated"].mean()) / x["control"].mean()
     assert gain(treated, control).value == pytest.approx(wanted)
     test = stats.ttest_rel(x["control"], x["treated"])
-    assert p_value(treated, control).value == pytest.approx(test.pvalue)
+    assert p_value(treated, control) == pytest.approx(test.pvalue)
     # Without noise of the seed the interval is nearly that of the t-test.
     low, high = (100 * end / x["control"].mean() for end in test.confidence_interval(0.95))
     assert gain(treated, control).low == pytest.approx(low, abs=0.03)
@@ -455,7 +455,6 @@ def test_b12_forgetting() -> None:
     assert "no analysis" in outcome("B12", old).why
     found = measures("B12", old, analyses=substituted(0.2, 0.5))
     assert found["relief"].value == pytest.approx(0.3)
-    assert found["relief_share"].value == pytest.approx(0.6)
     assert found["share_relieved"].value == 1
     assert found["rank"].value == pytest.approx(-1)
     assert effect("B12", old, analyses=substituted(0.5, 0.2)).high < 0

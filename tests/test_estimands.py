@@ -46,7 +46,6 @@ def units(
     cohorts: tuple[str, ...] = (OUT,),
     tier: str = "mini",
     other: str = "",
-    curves: pd.DataFrame | None = None,
     **options: Any,
 ) -> Units:
     """What an estimand finds, whatever the claims files say."""
@@ -58,9 +57,7 @@ def units(
         other_test_set=other,
         options={"needs": NEEDS, "pairs": "all"} | options,
     )
-    found = {} if curves is None else {"curves": curves}
-    evidence = Evidence(frame=pd.concat(frames, ignore_index=True), **found)
-    return estimand(evidence, setting)
+    return estimand(Evidence(frame=pd.concat(frames, ignore_index=True)), setting)
 
 
 def holds(measure: Measure, truth: float) -> bool:

@@ -76,6 +76,7 @@ def test_the_limit_is_exact_where_it_is_known() -> None:
     choice = -(q * np.log(q) + (1 - q) * np.log(1 - q))
     known = derivations.known_limits("conlang-sim0", fits)
     assert known == pytest.approx(dict.fromkeys(pairs, 6 * choice / 13))
+    assert derivations.known_limits("conlang-steady", fits).keys() == known.keys()  # of any tier
     fitted = derivations.known_limits("webtech-en-dezh", scaling.fit_pairs(points()))
     assert fitted == pytest.approx(dict.fromkeys(PAIRS, 1.5), rel=1e-3)
 

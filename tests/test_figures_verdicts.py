@@ -73,6 +73,15 @@ def test_how_sure_falls_where_a_way_disagrees(tmp_path: Path) -> None:
     assert "Earlier runs, not judged" in also and also.endswith("−20 % (−30 to −10 %).")
 
 
+def test_how_sure_of_draws_at_an_end_and_of_what_is_open(tmp_path: Path) -> None:
+    found = [made_verdict(CLAIMS["B13"], headline=(10.0, 10.0, 10.0))]
+    found += [made_verdict(CLAIMS["B16"], headline=(0.5, 0.0, 1.5))]
+    stored = stored_table(tmp_path, *found).assign(seeds=6)
+    assert how_sure(stored.assign(seeds=5), "B13").startswith("**Low**: all draws lie at an end")
+    assert how_sure(stored, "B13").startswith("**Medium**: 6 old models agree")
+    assert how_sure(stored, "B16").startswith("**Low**: the interval includes the limit")
+
+
 def test_a_badge_says_that_an_interval_ends_near_its_limit(tmp_path: Path) -> None:
     found = made_verdict(CLAIMS["A11"], headline=(4.0, 3.01, 5.0))  # the limit is 3
     assert "A11 barely reproduced" in badge(stored_table(tmp_path, found), "A11").label
@@ -169,16 +178,14 @@ def test_effects_lie_right_of_their_limit_where_the_claim_holds(tmp_path: Path) 
     effects = {
         "A11": (6.0, 3.0, 12.0),  # at least 3, a ratio: one half-width above
         "A14": (0.04, 0.03, 0.05),  # at most 0.025
-        "B16": (0.5, 0.0, 1.5),  # from -1 to 1: the nearer end counts
+        "B16": (-0.5, -1.5, 0.5),  # from -1 to 1: the nearer end counts, and 0 lies farthest inside
         "B1": (NAN,),  # has no row
     }
     verdicts = [made_verdict(CLAIMS[name], headline=effect) for name, effect in effects.items()]
     table = claim_effects(stored_table(tmp_path, *verdicts)).set_index("claim")
     assert table.loc["A11", ["value", "low", "high"]].tolist() == pytest.approx([1, 0, 2])
     assert table.loc["A14", ["value", "low", "high"]].tolist() == pytest.approx([-1.5, -2.5, -0.5])
-    assert table.loc["B16", ["value", "low", "high"]].tolist() == pytest.approx(
-        [0.5 / 0.75, -0.5 / 0.75, 1 / 0.75]
-    )
+    assert table.loc["B16", ["value", "low", "high"]].tolist() == pytest.approx([0.5, -0.5, 1])
     assert set(table.index) == {"A11", "A14", "B16"}
     assert table.loc["A11", "ours"] == "✓ 6 times (3 to 12); at least 3 times"
     assert len(effects_chart(table.reset_index()).to_dict()["vconcat"]) == 2  # papers A and B

@@ -181,6 +181,11 @@ def test_up_sampled_relatives_are_told_apart_from_small_languages() -> None:
     assert forgetting.relatives_apart(full, "Mt25").empty
 
 
+def test_changes_in_per_cent_are_means_of_logs_over_the_seeds_that_have_both_sides() -> None:
+    found = forgetting.in_per_cent(pd.Series([0.0, math.log(1.21), math.nan]))
+    assert found.value == pytest.approx(10) and found.low < -50 and found.high > 200
+
+
 def test_what_the_upgraded_model_forgets_is_compared_with_its_own_old_model() -> None:
     """Losses of 2 nats on 10 tokens become 1.9 on 11, 4.5 % more; relatives lose a tenth."""
 

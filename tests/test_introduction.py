@@ -85,7 +85,7 @@ def test_a_list_with_a_gap_is_refused(tmp_path: Path, old: str, new: str, messag
 
 def test_paper_bs_sizes_are_those_of_its_shapes() -> None:
     rows = pd.DataFrame(columns=["run_id", "variant", "corpus", "n_non_embedding", "chrfpp"])
-    table = scales(ROOT, rows.assign(target_tokens=[])).set_index(["paper", "quantity"])
+    table = scales(rows.assign(target_tokens=[])).set_index(["paper", "quantity"])
     range_ = table.loc[("B", "parameters without embeddings"), ["low", "high"]]
     counted = [parameter_counts(PAPER.model(kind))["non_embedding"] for kind in KINDS]
     assert range_.tolist() == [min(counted), max(counted)]
@@ -102,7 +102,7 @@ def test_scales_compare_the_papers_with_our_rows() -> None:
             "chrfpp": [None, 2.0, 4.0],
         }
     )
-    table = scales(ROOT, rows)
+    table = scales(rows)
     ours = table[table["whose"] == "ours"].set_index(["paper", "quantity"])["high"]
     assert ours["A", "parameters without embeddings"] == 100
     assert ours["B", "chrF++"] == 3.0  # the mean over a run's directions

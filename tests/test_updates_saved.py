@@ -22,7 +22,7 @@ from mnmt_repro.papers.effects.updates_saved import (
     Arm,
     arm,
     factors_saved,
-    hours_of,
+    pace,
     share_reached,
 )
 
@@ -73,7 +73,7 @@ def test_a_smaller_old_model_counts_by_its_hours() -> None:
     """Its fastest run takes 60 s for what the baseline does in 80."""
     columns = ["variant", "wall_seconds", "target_tokens"]
     runs = pd.DataFrame([("M20", 60, 1), ("M20", 900, 1), ("M25-wide", 160, 2)], columns=columns)
-    old = hours_of(runs, "M20", "M25-wide")
+    old = pace(runs)["M20"] / pace(runs)["M25-wide"]
     saved = factors_saved(upgrade(), baseline(curve(0.15), curve(0.15)), old=old)
     assert saved["factor_with_old"].value == pytest.approx(1 / (0.15 + 0.75))
 

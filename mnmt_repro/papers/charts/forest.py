@@ -37,7 +37,6 @@ def forest(
     domain: tuple[float, float] | None = None,
     form: str = "~f",
     columns: int = 1,
-    shared: bool = True,
     width: int = WIDE,
 ) -> alt.ConcatChart:
     """Draw a row for each label, a panel for each group, and a colour and shape for each series.
@@ -58,8 +57,6 @@ def forest(
         Of that axis; an interval that leaves it is cut off. By default all is shown.
     columns
         Of panels. Panels beside one another have the same rows, and an axis each.
-    shared
-        Whether panels below one another have one horizontal range.
     width
         Of the panels of one row in pixels, their labels aside.
     """
@@ -74,7 +71,7 @@ def forest(
     groups = [(str(name), rows) for name, rows in table.groupby("group", sort=False)]
     panels = []
     for place, (group, rows) in enumerate(groups):
-        own_range = rows if columns > 1 or not shared else table
+        own_range = rows if columns > 1 else table
         spread = [*own_range[["value", "low", "high"]].stack(), *(marks or {}).values()]
         scale = alt.Scale(
             type="log" if log else "linear",
@@ -84,7 +81,7 @@ def forest(
         )
         powers = LOG_LABELS if log and form == "~f" else alt.Undefined
         axis = alt.Axis(format=form, tickCount=6, labelOverlap=True, labelExpr=powers)
-        last = columns > 1 or not shared or place == len(groups) - 1
+        last = columns > 1 or place == len(groups) - 1
         x = alt.X("value:Q", scale=scale, axis=axis, title=title if last else None)
         panel = _panel(
             rows,

@@ -7,7 +7,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from mnmt_repro import results
-from mnmt_repro.papers.charts.display import Figure, show
+from mnmt_repro.papers.charts.display import Figure, absent, show
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.measures import measured
 from mnmt_repro.papers.charts.provenance import Provenance
@@ -58,7 +58,7 @@ def fraction_panel(stored: pd.DataFrame, tab: str, caption: str) -> Figure | Mar
     comparison = compare_lines(stored, COMPARED[tab])
     f, ends = comparison.lines, ["f", "f_low", "f_high"]
     if f.empty:
-        return Markdown("*These runs are not in the store that is read.*")
+        return absent()
     means = f.astype(dict.fromkeys(ends, float))
     means = means.groupby(["panel", "line", "p"], as_index=False, sort=False)[ends].mean()
     chart = lines(
@@ -79,17 +79,17 @@ def fraction_panel(stored: pd.DataFrame, tab: str, caption: str) -> Figure | Mar
 LONG = "conlang-settled"
 
 
-def why_it_falls(weight: float = SMALL) -> Markdown:
+def why_it_falls() -> Markdown:
     """Say whether f / p falls with size for lack of text or for the weight, as far as runs show.
 
-    In text-matched runs a pair reads as much at this weight as alone. So what falls there falls for
+    In text-matched runs a pair reads as much at p = 0.05 as alone. So what falls there falls for
     the weight, or for the doubled text in all. The weight is the likely cause if log(f / p) falls
     by at least half as much there. Sizes without an interval of f in both are left out.
     """
     matched_runs = f"{LONG}-matched"
     rows = results.load(cohort=[LONG, matched_runs], test_set="indomain", domain="all")
     both = {way: ways(LONG)[way] for way in ("long runs", "text-matched")}
-    every = fractions_by_way(rows, both, weight).reindex(columns=["way", "n", "times", "low"])
+    every = fractions_by_way(rows, both, SMALL).reindex(columns=["way", "n", "times", "low"])
     shares = every.dropna().loc[lambda read: read["n"].duplicated(keep=False)]
     if shares.empty:
         return Markdown("*The long runs that would show why are not in the store that is read.*")
@@ -97,7 +97,7 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     usual_fall, matched_fall = (np.log(each.iloc[0] / each.iloc[-1]) for each in (usual, matched))
     weighs = matched_fall >= usual_fall / 2
     text = rows.groupby("cohort")["target_tokens"].max() / 1e6
-    small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == weight)]
+    small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == SMALL)]
     seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
     cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
@@ -105,12 +105,12 @@ def why_it_falls(weight: float = SMALL) -> Markdown:
     slope = "".join(
         f"In text-matched runs, the slope of log f on log N is {measured('slope', row, 'A7')}. "
         for _, row in slopes.iterrows()
-        if weight == SMALL and np.isfinite(row["low"])
+        if np.isfinite(row["low"])
     )
     at = f"N = {shares['n'].min():,}, the smallest size where both kinds of run have an interval,"
     return Markdown(
         "**Why does the factor [f / p](effective-fraction-panels.ipynb#the-method) fall with "
-        f"size?** The likely cause is {cause}. In long runs at p = {weight:g}, it falls from "
+        f"size?** The likely cause is {cause}. In long runs at p = {SMALL:g}, it falls from "
         f"{usual.iloc[0]:.1f} at {at} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,}. In "
         "[text-matched](../methods/glossary.md#term-text-matched) runs, where a pair reads as much "
         f"as alone, it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text "

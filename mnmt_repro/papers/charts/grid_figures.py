@@ -12,10 +12,10 @@ from mnmt_repro.papers.charts.display import Figure, show
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.provenance import Provenance
 from mnmt_repro.papers.charts.theme import plain
+from mnmt_repro.papers.cohorts.catalogue import conlang_of
 from mnmt_repro.papers.cohorts.names import beside_hub, cohort_name, language, pair_name
 from mnmt_repro.papers.effects import scaling
 from mnmt_repro.papers.effects.grids import TABS, LossGrid
-from mnmt_repro.papers.effects.uncertainty import languages
 
 NUMBERS: dict[tuple[str, str], dict[str, int]] = {
     ("webtech-en-dezh", "indomain"): {"separate": 2, "reducible": 3, "coefficients": 4, "joint": 5},
@@ -97,7 +97,7 @@ def coefficient_figure(grid: LossGrid, *, finding: str = "", folded: bool = Fals
     joint = alone.assign(law=alone["law"] + ", one law", value=alone["joint"], low=None, high=None)
     both = pd.concat([alone, joint.astype({"low": float, "high": float})], ignore_index=True)
     known = ""
-    if generator := languages(grid.cohort):
+    if generator := conlang_of(grid.cohort):
         exact = irreducible_entropy(generator, generator.pairs[0])  # that of all its pairs
         ends = pd.DataFrame({"p": [both["p"].min(), both["p"].max()]})
         both = pd.concat([both, ends.assign(parameter="l_inf", law="exact", value=exact)])

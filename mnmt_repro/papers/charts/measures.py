@@ -13,6 +13,7 @@ import yaml
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.schema import Claim
+from mnmt_repro.papers.cohorts.settled_upgrades import EARLY, ONCE
 
 
 @cache
@@ -46,7 +47,7 @@ def named(measure: str, claim: str = "") -> str:
 def written(measure: str, value: float | None, claim: str = "") -> str:
     """Write a measure's number with its unit; a dash where there is none.
 
-    >>> written("closed", 0.931), written("gain", -0.42), written("mean_log_ratio", 0.223)
+    >>> written("error", 0.931), written("gain", -0.42), written("mean_log_ratio", 0.223)
     ('93.1 %', '−0.42 %', '1.25 times')
     """
     if value is None or math.isnan(value):
@@ -96,7 +97,8 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     where this half width would begin with 36 or more, as the Particle Data Group rounds. They have
     one more where one of them would read as the row's `limit` and yet lies beside it. An interval
     without a width is left out. A number that is an end of its interval sits on a bound of what can
-    be measured, so it is a least or a greatest value; so is a factor of updates of no width.
+    be measured, so it is a least or a greatest value; so is a factor of updates of no width. It is
+    a least value where it is that of the first budget, with which the curves of upgrades begin.
 
     >>> measured("gain", {"value": 2.392, "low": 0.6642, "high": 4.209})
     '+2.4 % (+0.7 to +4.2 %)'
@@ -108,11 +110,14 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     '≥10.0 times (from 7.9)'
     >>> measured("factor", {"value": 10, "low": 10, "high": 10})
     '≥10 times'
+    >>> measured("factor", {"value": 10 / 3, "low": 10 / 3, "high": 10 / 3})
+    '≤3.33 times'
     """
     numbers = [float(row[name]) for name in ("value", "low", "high")]
     if not all(map(math.isfinite, numbers)) or numbers[1] == numbers[2]:
         bound = measure == "factor" and numbers[1] == numbers[2]  # no draw left it
-        return ("≥" if numbers[0] > 1 else "≤") * bound + written(measure, numbers[0], claim)
+        sign = "≥" if numbers[0] == ONCE / EARLY else "≤"
+        return sign * bound + written(measure, numbers[0], claim)
     shown = [_in_units(measure, each, claim) for each in numbers]
     half = (shown[2][0] - shown[1][0]) / 2
     decimals = max(0, -math.floor(math.log10(half / 3.55))) if half < math.inf else 3

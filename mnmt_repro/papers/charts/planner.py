@@ -91,7 +91,7 @@ def best_weights(laws: Mapping[str, FractionFit], draws: int = DRAWS) -> pd.Data
 
 
 def planner(
-    laws: Mapping[str, FractionFit], best: pd.DataFrame, size: int, importance: float = 0.5
+    laws: Mapping[str, FractionFit], best: pd.DataFrame, size: int
 ) -> alt.LayerChart | alt.FacetChart:
     """Losses of two pairs and their weighted mean at every mixture, with the best one.
 
@@ -99,7 +99,7 @@ def planner(
     ----------
     laws : two pairs to their laws, of the form of Eq. 12
     best : from `best_weights`
-    size, importance : with which the sliders open; the size is brought to the nearest one offered
+    size : with which its slider opens, brought to the nearest one offered
     """
     one, other = laws
     sizes, (low, high) = sizes_offered(laws), weights_covered(laws)
@@ -107,7 +107,7 @@ def planner(
     opening = min(sizes, key=lambda n: abs(n - size))
     params = sliders(
         ("size", "parameters N ", sizes[0], sizes[-1], sizes[0], opening),
-        ("importance", f"importance of {pair_name(one)} ", 0.1, 0.9, 0.05, importance),
+        ("importance", f"importance of {pair_name(one)} ", 0.1, 0.9, 0.05, 0.5),
         ("own", f"your weight of {pair_name(one)} ", low, high, 0.01, 0.5),
     )
     tenths = alt.Axis(tickCount=10, format=".1f")

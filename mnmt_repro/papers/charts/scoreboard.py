@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import altair
+import numpy as np
 import pandas as pd
 import yaml
 from IPython.display import Markdown
@@ -21,8 +21,10 @@ from mnmt_repro.papers.charts.template import Html, render
 from mnmt_repro.papers.charts.theme import BILLIONS, INK, looks
 from mnmt_repro.papers.charts.verdicts import badge, claims_by_id, headline, reason, tally
 from mnmt_repro.papers.claims.report import headlines
-from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Claim, Exhibit
+from mnmt_repro.papers.claims.schema import EXHIBITS_FILE, OUT_OF_REACH, UNDECIDED, Exhibit
+from mnmt_repro.papers.cohorts.names import span
 from mnmt_repro.papers.effects.cells import Rows, framed
+from mnmt_repro.repository import ROOT
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 _CLAIM = re.compile(r"\{([AB]\d+)(?: (\w+))?(?: on '([^']+)')?\}")
@@ -52,21 +54,18 @@ def claim_effects(stored: pd.DataFrame) -> Rows:
         if not row["resolution"] > 0:
             continue
         of = math.log if is_ratio(row["measure"], claim.id) else float
-        half = (of(row["high"]) - of(row["low"])) / 2
-        ends = [_beyond(row[end], claim, of) / half for end in ("value", "low", "high")]
+        value, low, high = (of(row[end]) for end in ("value", "low", "high"))
+        limits = [of(end) for end in np.atleast_1d(claim.limit)]
+        spots = np.array([value, low, high, np.clip(np.mean(limits), low, high)])  # the middle
+        above, below = spots - limits[0], limits[-1] - spots  # of a range, the nearer end counts
+        beyond = {">=": above, "<=": below, "within": np.minimum(above, below)}[claim.side]
+        beyond /= (high - low) / 2
         group = f"Claims of Paper {claim.paper}, measured on {row['kind']}"
         sign, limit = STYLE[row["verdict"]][0], limit_written(claim.measure, claim)
         ours = f"{sign} {measured(row['measure'], row, claim.id)}; {limit}"
         title, effect = f"{claim.id} {claim.title}", named(claim.measure, claim.id)
-        drawn = (ours, ends[0], min(ends), max(ends), f"{claim.page}.html")
+        drawn = (ours, beyond[0], min(beyond), max(beyond), f"{claim.page}.html")
         yield (claim.id, title, effect, group, row["verdict"], *drawn)
-
-
-def _beyond(value: float, claim: Claim, of: Callable[[float], float]) -> float:
-    """How far a value lies on the claim's side of its limit; of a range, of its nearer end."""
-    if isinstance(claim.limit, tuple):
-        return min(of(value) - of(claim.limit[0]), of(claim.limit[1]) - of(value))
-    return (1 if claim.side == ">=" else -1) * (of(value) - of(claim.limit))
 
 
 def effects_chart(effects: pd.DataFrame) -> altair.VConcatChart:
@@ -171,9 +170,9 @@ def _row(exhibit: Exhibit, stored: pd.DataFrame) -> dict[str, Any]:
     ]
     evidence, ours = "–", _answer(exhibit, stored)
     if exhibit.claims:  # that of the first effect of the answer
-        named = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
-        evidence = _effect(stored, *named[0])["kind"] + ", not judged" * bool(named[0][2])
-        if all(on for _, _, on in named) and not ours.startswith(("Not measured", "Out of reach")):
+        told = _CLAIM.findall(exhibit.answer) or [(exhibit.claims[0], "", "")]
+        evidence = _effect(stored, *told[0])["kind"] + ", not judged" * bool(told[0][2])
+        if all(on for _, _, on in told) and not ours.startswith(("Not measured", "Out of reach")):
             badges = []  # which are of the claims' first settings
     return {"exhibit": exhibit, "ours": ours, "badges": badges, "evidence": evidence}
 
@@ -222,13 +221,11 @@ def tally_line(stored: pd.DataFrame) -> Html:
 
 
 @framed("paper", "quantity", "whose", "low", "high")
-def scales(root: Path, rows: pd.DataFrame) -> Rows:
-    """How large the papers' runs are, and ours.
+def scales(rows: pd.DataFrame) -> Rows:
+    """How large the papers' runs are (`data/papers/exhibits.yml`), and ours.
 
     Parameters
     ----------
-    root
-        The checkout; `data/papers/exhibits.yml` has the papers' numbers.
     rows
         From `results.load`, of one test set and all domains.
 
@@ -246,7 +243,7 @@ def scales(root: Path, rows: pd.DataFrame) -> Rows:
         "target tokens a run": "target_tokens",
         "chrF++": "chrfpp",
     }
-    listed = yaml.safe_load((root / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
+    listed = yaml.safe_load((ROOT / EXHIBITS_FILE).read_text(encoding="utf-8"))["scale"]
     for entry in listed:
         paper, quantity = entry["paper"], entry["quantity"]
         ours = mine[paper][columns[quantity]].dropna()
@@ -281,8 +278,7 @@ def judged_sizes(rows: pd.DataFrame) -> str:
     >>> judged_sizes(pd.DataFrame(rows))
     '15 to 3,700'
     """
-    sizes = rows.query("cohort == 'conlang-steady' and p < 1")["n_non_embedding"]
-    return f"{sizes.min():,} to {sizes.max():,}"
+    return span(rows.query("cohort == 'conlang-steady' and p < 1")["n_non_embedding"])
 
 
 def scale_chart(table: pd.DataFrame) -> altair.HConcatChart:

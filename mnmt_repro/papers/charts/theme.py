@@ -159,13 +159,13 @@ def plain(label: str) -> str:
     return label
 
 
-def size_axis(title: str = "non-embedding parameters N") -> altair.X:
+def size_axis() -> altair.X:
     """Encode a frame's column ``n`` of model sizes as a logarithmic horizontal axis."""
     return altair.X(
         "n:Q",
         scale=altair.Scale(type="log", nice=False, padding=8),
         axis=altair.Axis(labelExpr=SIZE_LABELS, tickCount=5),
-        title=title,
+        title="non-embedding parameters N",
     )
 
 

@@ -24,7 +24,7 @@ def mixture_name(mixture: str) -> str:
 
 
 def with_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame of `analysis.three_pairs` with pairs, cohorts and mixtures as pages name them."""
+    """A frame of `effects.three_pairs` with pairs, cohorts and mixtures as pages name them."""
     names = {**_NAMES, "mixture": mixture_name}
     known = {column: frame[column].map(name) for column, name in names.items() if column in frame}
     return frame.assign(**known)

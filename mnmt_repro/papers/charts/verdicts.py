@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import pandas as pd
 
 from mnmt_repro.errors import InputError
@@ -16,19 +14,11 @@ from mnmt_repro.papers.claims.schema import (
     NOT_REPRODUCED,
     REPRODUCED,
     UNDECIDED,
-    Claim,
-    load_claims,
+    claims_by_id,
 )
-from mnmt_repro.repository import ROOT
 
 VERDICTS_PAGE = "../verdicts.html"  # from a page of results
 SOURCE = f"{STORED.as_posix()}, written from the stored runs by mnmt-repro verify --write."
-
-
-@cache
-def claims_by_id() -> dict[str, Claim]:
-    """All claims of this project."""
-    return {claim.id: claim for claim in load_claims(ROOT / "data" / "claims")}
 
 
 def headline(stored: pd.DataFrame, claim: str) -> pd.Series:
@@ -195,6 +185,8 @@ def how_sure(stored: pd.DataFrame, claim: str) -> str:
         few = f"{counted(seeds, 'old model')} {'is' if seeds == 1 else 'are'} too few"
         raises = f"{ENOUGH_SEEDS - seeds} more that agree (cohort {runs}) would raise this"
         why = f"{_distance(row)}; {few}, and {raises}"
+    elif row["verdict"] == UNDECIDED:
+        why = f"{_distance(row)}; more old models (cohort {runs}) would narrow it"
     else:
         word, why = "Medium", f"{seeds} old models agree; runs on generated text would raise this"
     return f"**{word}**: {why}."
@@ -209,6 +201,8 @@ def _distance(row: pd.Series) -> str:
     """How far an effect with an interval lies from its limit."""
     if row["verdict"] == UNDECIDED:
         return "the interval includes the limit"
+    if not row["resolution"] > 0:
+        return "all draws lie at an end of the curve"
     times = min(abs(row["value"] - limit) for limit in _limits(row)) / row["resolution"]
     return f"the limit is {times:.1f} half-widths of the interval away"
 

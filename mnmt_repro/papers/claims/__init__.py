@@ -15,10 +15,10 @@ from mnmt_repro.papers.claims.report import (
     verify,
     write_stored,
 )
-from mnmt_repro.papers.claims.schema import load_claims, load_exhibits
+from mnmt_repro.papers.claims.schema import FOLDER, load_claims, load_exhibits
 from mnmt_repro.papers.effects.public_losses import load_external
 
 __all__ = [
-    "differences", "headlines", "load_claims", "load_exhibits", "load_external", "read_stored",
-    "to_detail", "to_json", "to_table", "to_text", "verify", "write_stored",
+    "FOLDER", "differences", "headlines", "load_claims", "load_exhibits", "load_external",
+    "read_stored", "to_detail", "to_json", "to_table", "to_text", "verify", "write_stored",
 ]  # fmt: skip

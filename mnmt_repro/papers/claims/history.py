@@ -21,9 +21,6 @@ from mnmt_repro.papers.claims import schema
 from mnmt_repro.papers.effects import evidence
 from mnmt_repro.repository import git
 
-_FOLDER = "data/claims"
-"""Where the claims files lie in a checkout."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Ancestry:
@@ -104,7 +101,7 @@ class History:
         fixed: dict[tuple[str, str], str] = {}
         code = [Path(str(module.__file__)).read_bytes() for module in (schema, evidence)]
         version = text_digest(*code, schema.yaml.__version__, sys.version)
-        paths = f":(glob){_FOLDER}/*.yml"
+        paths = f":(glob){schema.FOLDER.as_posix()}/*.yml"
         log = git(self.root, "log", "--reverse", "--topo-order", "--format=%H", "--", paths)
         rules = as_json(set[tuple[str, str]])
         with kept_values("rules", rules, fresh=self.fresh, most=5000) as recall:
@@ -115,34 +112,26 @@ class History:
 
     def _rules_at(self, commit: str) -> set[tuple[str, str]]:
         """Claim and fingerprint of each rule of a commit."""
-        lines = git(self.root, "ls-tree", commit, f"{_FOLDER}/").splitlines()
+        lines = git(self.root, "ls-tree", commit, f"{schema.FOLDER.as_posix()}/").splitlines()
         files = [line.split()[2] for line in lines if line.endswith(".yml")]
-        return {rule for blob in files for rule in self._rules(blob)}
+        return {rule for blob in files for rule in _rules(self.root, blob)}
 
-    def _rules(self, blob: str) -> set[tuple[str, str]]:
-        """Those of a file; a layout that cannot be read has none."""
-        if blob in self._read:
-            return self._read[blob]
-        text = git(self.root, "cat-file", "blob", blob)
-        rules: set[tuple[str, str]] = set()
-        self._read[blob] = rules
-        if not re.search(r"schema\W+2\b", text):  # to read the YAML of an old layout takes long
-            return rules
-        try:
-            claims = schema.parse_claims(text, blob)
-        except InputError:
-            return rules
-        rules |= {
-            (claim.id, claim.fingerprint(setting))
-            for claim in claims
-            for setting in claim.settings.values()
-        }
-        return rules
 
-    @cached_property
-    def _read(self) -> dict[str, set[tuple[str, str]]]:
-        """Rules by file; most commits share their files with others."""
-        return {}
+@cache  # most commits share their files with others
+def _rules(root: Path, blob: str) -> frozenset[tuple[str, str]]:
+    """Claim and fingerprint of each rule of a file; a layout that cannot be read has none."""
+    text = git(root, "cat-file", "blob", blob)
+    if not re.search(r"schema\W+2\b", text):  # to read the YAML of an old layout takes long
+        return frozenset()
+    try:
+        claims = schema.parse_claims(text, blob)
+    except InputError:
+        return frozenset()
+    return frozenset(
+        (claim.id, claim.fingerprint(setting))
+        for claim in claims
+        for setting in claim.settings.values()
+    )
 
 
 @cache

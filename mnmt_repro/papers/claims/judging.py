@@ -23,6 +23,7 @@ from mnmt_repro.papers.claims.schema import (
     UNDECIDED,
     Claim,
 )
+from mnmt_repro.papers.cohorts.names import span
 from mnmt_repro.papers.effects import (
     ablations,
     forgetting,
@@ -262,13 +263,14 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
         else:
             ancestry = history.check(claim.id, claim.fingerprint(setting), own.commits(setting))
         outcome = judge(claim, setting, evidence)
+        read = rows.query("p < 1") if rows["p"].min() < 1 else rows  # mixtures, where there are any
         return Result(
             role=role,
             setting=setting,
             outcome=outcome,
             seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
             runs=int(rows["run_id"].nunique()),
-            sizes=_span(rows, setting.n),
+            sizes=span(read[setting.n].dropna().astype(int)),
             ancestry=ancestry,
         )
 
@@ -292,9 +294,3 @@ def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any]
     own = rows[named] if named.any() else rows
     seeds = own.groupby(_CELL, dropna=False)["seed"].nunique()
     return int(seeds.groupby("cohort").median().min())
-
-
-def _span(rows: pd.DataFrame, n: str) -> str:
-    """Least and largest size of the mixtures, or of all models where there is none."""
-    ends = (rows.query("p < 1") if rows["p"].min() < 1 else rows)[n].agg(["min", "max"]).dropna()
-    return " to ".join(f"{size:,}" for size in sorted({*ends.astype(int)}))

@@ -31,14 +31,13 @@ from mnmt_repro.disk_cache import (
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.claims.history import History
 from mnmt_repro.papers.claims.judging import Judge, Outcome, Result, Verdict, evaluate, judge
-from mnmt_repro.papers.claims.schema import VERDICTS, Claim, load_claims
+from mnmt_repro.papers.claims.schema import FOLDER, VERDICTS, Claim, claims_by_id, load_claims
 from mnmt_repro.papers.effects.evidence import Evidence, Setting
 from mnmt_repro.papers.effects.public_losses import load_external
 from mnmt_repro.papers.effects.published import PAPERS
 from mnmt_repro.repository import ROOT
 
-CLAIMS = Path("data", "claims")
-STORED = CLAIMS / "verdicts.csv"
+STORED = FOLDER / "verdicts.csv"
 COLUMNS = (
     *("claim", "role", "setting", "kind", "part", "measure", "value", "low", "high"),
     *("verdict", "resolution", "limit", "side", "unit", "seeds", "runs", "sizes", "post_hoc"),
@@ -79,12 +78,12 @@ def verify(
         When a claims file or a stored run breaks its schema, or `only` names no claim.
     """
     root = Path(root)
-    claims = load_claims(root / CLAIMS)
+    claims = load_claims(root / FOLDER)
     if only is not None:
         known = ", ".join(claim.id for claim in claims)
         claims = [claim for claim in claims if claim.id == only.upper()]
         if not claims:
-            raise InputError(f"{only}: no such claim in {root / CLAIMS}; there are {known}")
+            raise InputError(f"{only}: no such claim in {root / FOLDER}; there are {known}")
     evidence = evidence or stored_evidence(root, store)
     history = History(root, fresh=fresh)
     name = f"outcomes-{text_digest(str(root.resolve()))[:12]}"
@@ -114,7 +113,6 @@ def stored_evidence(root: Path, store: Path | None = None) -> Evidence:
     frame = results.load(root=store)
     return Evidence(
         frame=pd.concat([frame, load_external(root / "data" / "external")], ignore_index=True),
-        curves=results.load_curves(root=store),
         analyses=results.load_analyses(frame, root=store),
     )
 
@@ -383,7 +381,7 @@ def claim_measures(stored: pd.DataFrame, claim: str, measure: str = "") -> pd.Da
     InputError
         When there is no such claim.
     """
-    known = {each.id: each for each in load_claims(ROOT / "data" / "claims")}
+    known = claims_by_id()
     if claim not in known:
         raise InputError(f"no claim {claim}; there are {', '.join(known)}")
     settings = known[claim].settings

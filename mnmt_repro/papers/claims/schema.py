@@ -28,6 +28,7 @@ from pydantic import (
 
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.effects.evidence import Setting
+from mnmt_repro.repository import ROOT
 from mnmt_repro.typed_config import shown
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C, where libyaml is installed
@@ -46,7 +47,7 @@ VERDICTS = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, OUT_OF_REACH)
 class Options(dict[str, Any]):
     """Arguments of an effect. An argument that the claim omits raises `InputError`."""
 
-    def __init__(self, options: Mapping[str, Any], where: str = "options") -> None:
+    def __init__(self, options: Mapping[str, Any], where: str) -> None:
         super().__init__(options)
         self.where = where
 
@@ -65,6 +66,10 @@ def _usable(value: Any) -> Any:
     if len(ends) == 2 and not ends[0] < ends[1]:
         raise ValueError("the first end must be below the second")
     return value
+
+
+FOLDER = Path("data", "claims")
+"""Where the claims files lie in a checkout."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +175,12 @@ def load_claims(folder: Path | str) -> list[Claim]:
             raise InputError(f"{folder}: claim {claim.id} is given twice")
         seen.add(claim.id)
     return claims
+
+
+@functools.cache
+def claims_by_id() -> dict[str, Claim]:
+    """All claims of this project."""
+    return {claim.id: claim for claim in load_claims(ROOT / FOLDER)}
 
 
 @functools.lru_cache(maxsize=4)  # a page asks for them again and again

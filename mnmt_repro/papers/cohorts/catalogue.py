@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.papers.cohorts import conlang_upgrade, settled, settled_upgrades, software25, steady
 from mnmt_repro.papers.cohorts.grids import GRIDS, Cohort
@@ -73,6 +74,13 @@ def get_cohort(name: str, tier: str = "mini") -> Cohort:
     if not isinstance(cohort, Cohort):
         raise InputError(f"cohort {name!r} is a list of named runs, not a grid of mixtures")
     return cohort
+
+
+def conlang_of(name: str) -> ConlangConfig | None:
+    """The generated languages of a declared grid of any tier; None for real text and own grids."""
+    known = (each for tier in RUN_TIERS for each in declared(tier))
+    grid = next((each for each in known if each.name == name), None)
+    return grid.corpus.conlang if isinstance(grid, Cohort) else None
 
 
 @cache

@@ -144,25 +144,21 @@ def cut_to_table9(available: dict[str, int], chosen: tuple[str, ...]) -> dict[st
     }
 
 
-def groups_of(grouping: str) -> dict[str, tuple[str, ...]]:
-    """Directions of all, of the original and of the added languages of a grouping.
-
-    The original ones also parted into those that are ``related`` to added ones, and up-sampled with
-    them, and the ``other original`` ones.
-    """
-    divided = GROUPINGS[grouping]
-    other = tuple(code for code in divided.original if code not in divided.related)
-    return {
-        "all": directions(divided.original + divided.added),
-        "original": directions(divided.original),
-        "added": directions(divided.added),
-        "related": directions(divided.related),
-        "other original": directions(other),
-    }
+_MT25 = GROUPINGS["Mt25"]
+_GROUPS = {
+    "all": _MT25.original + _MT25.added,
+    "original": _MT25.original,
+    "added": _MT25.added,
+    "related": _MT25.related,
+    "other original": tuple(code for code in _MT25.original if code not in _MT25.related),
+}
 
 
 def directions_of(group: str) -> tuple[str, ...]:
-    """Directions of a group of `groups_of`, of a resource level, or one direction.
+    """Directions of a group of languages, of a resource level, or one direction.
+
+    Groups are ``all``, ``original`` and ``added`` of Mt25. The original ones are also parted into
+    those ``related`` to added ones, and up-sampled with them, and the ``other original`` ones.
 
     >>> directions_of("very low")
     ('eng-bel', 'bel-eng', 'eng-npi', 'npi-eng')
@@ -170,4 +166,4 @@ def directions_of(group: str) -> tuple[str, ...]:
     if "-" in group:
         return (group,)
     level = tuple(code for code, language in LANGUAGES.items() if language.level == group)
-    return directions(level) if level else groups_of("Mt25")[group]
+    return directions(level or _GROUPS[group])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mnmt_repro.papers.cohorts import languages25
 
 HUBS = ("eng", "src")  # the language that all pairs of a corpus share
@@ -114,3 +116,13 @@ def setting_label(setting: str, pair: str) -> str:
     place = setting.partition(",")[0] if public else setting.removesuffix(", in-domain")
     name = language(beside_hub(pair)) if "-" in pair else pair
     return f"{place.replace('newstest21', 'news')}: {name.removeprefix('language ')}"
+
+
+def span(values: Iterable[int]) -> str:
+    """The least and the largest of some numbers; nothing of none.
+
+    >>> span([7, 5, 12_000]), span([5, 5]), span([])
+    ('5 to 12,000', '5', '')
+    """
+    known = sorted({*values})
+    return " to ".join(f"{value:,}" for value in dict.fromkeys([*known[:1], *known[-1:]]))

@@ -108,15 +108,12 @@ def _equal_first(
     return _alternate(name, about, pairs, widths, seeds, way="equal-first")
 
 
-def _middle(name: str, about: str, pairs: tuple[str, str]) -> tuple[Cohort, ...]:
-    """Each pair at the middle weight in one seed."""
-    both = _alternate(
-        f"{name}-middle", f"{about}, p = {MIDDLE}", pairs, WIDTHS, (1, 2), MIDDLE, repeats=name
-    )
-    return tuple(part for each in both for part in _with_half(each))
-
-
 _OUT_OF, _INTO_ONE = "one language to two unrelated ones", "two unrelated languages to one"
+_AT_MIDDLE = _alternate(
+    *("conlang-settled-middle", f"{_OUT_OF}, p = {MIDDLE}", _OUT, WIDTHS, (1, 2), MIDDLE),
+    repeats="conlang-settled",
+)
+"""Each pair at the middle weight in one seed."""
 
 
 def _real(
@@ -137,7 +134,7 @@ _WITH = {"repeats": "webtech-settled"}
 SETTLED_GRIDS: tuple[Cohort, ...] = (
     *_generated("conlang-settled", _OUT_OF, _OUT),
     *_equal_first("conlang-settled", _OUT_OF, _OUT, WIDTHS, (1, 2, 3, 4)),
-    *_middle("conlang-settled", _OUT_OF, _OUT),
+    *(part for each in _AT_MIDDLE for part in _with_half(each)),
     *_with_half(_real("", f"p = {SMALL}", _BOTH_SMALL, REAL_WIDTHS, _SEEDS)),
     *_with_half(_real("-alone", "each pair alone", (0.0, 1.0), REAL_ALONE_WIDTHS, (1, 2), **_WITH)),
     _real("-matched", "text-matched", _BOTH_SMALL, REAL_WIDTHS, _SEEDS, way="text-matched"),

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import add_command
 from mnmt_repro.errors import InputError
+from mnmt_repro.papers.cohorts.names import span
 from mnmt_repro.papers.commands.verify import StoreOption
 from mnmt_repro.repository import ROOT
 from mnmt_repro.typed_config import required
@@ -182,15 +183,6 @@ def _card(table: pd.DataFrame, **values: Any) -> str:
     )
     environment = templates(FileSystemLoader(TEMPLATE.parent), escape=False)
     environment.filters["count"] = "{:,}".format
-    environment.filters["span"] = _span
+    environment.filters["span"] = span
     rendered = environment.get_template(TEMPLATE.name)
     return rendered.render(table=table, grids=grids.to_dict("records"), **values)
-
-
-def _span(values: Sequence[int]) -> str:
-    """Name the least and the largest of some numbers.
-
-    >>> _span([7, 5, 12_000]), _span([5, 5])
-    ('5 to 12,000', '5')
-    """
-    return " to ".join(f"{value:,}" for value in sorted({min(values), max(values)}))

@@ -62,7 +62,7 @@ def act(options: ReportOptions) -> int:
     from mnmt_repro.papers import claims
     from mnmt_repro.results.files import results_root
 
-    declared = claims.load_claims(options.root / "data" / "claims")
+    declared = claims.load_claims(options.root / claims.FOLDER)
     if options.codecheck:
         exhibits = claims.load_exhibits(options.root, declared)
         print(codecheck(options.root, declared, exhibits), end="")

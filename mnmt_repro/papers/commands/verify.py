@@ -125,7 +125,7 @@ def changed_files(store: Path) -> list[str]:
 def outcome(wrong: Mapping[str, str]) -> str:
     """Say in a sentence whether the stored verdicts hold.
 
-    >>> outcome({"A3": "its scopes have changed", "B1": "no stored verdict"})
+    >>> outcome({"A3": "stored 1.2, but the rows give 1.3", "B1": "no stored verdict"})
     'Failed: 2 stored verdicts do not follow from the stored rows: A3, B1.'
     """
     if not wrong:

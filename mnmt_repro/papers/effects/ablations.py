@@ -210,8 +210,8 @@ def choices(rows: pd.DataFrame, *, tier: str = "mini", test_set: str = "indomain
         find = variants_of if {*names} & {*OURS} else latest_variants  # ours alone: first seeds
         bench = find(rows, cohort, tier=tier, test_set=test_set)
         runs = [bench.variant(name, SHARE) for name in names]
-        cells = [printed.get(cohort, {}).get((name, row["on"]), _NOT_PRINTED) for name in names]
-        one, other = cells if len(cells) == 2 else [_NOT_PRINTED] * 2
+        scores = [printed.get(cohort, {}).get((name, row["on"]), _NOT_PRINTED) for name in names]
+        one, other = scores if len(scores) == 2 else [_NOT_PRINTED] * 2
         try:
             first, *others = bench.samples(pairs, *runs)
             worth = lead(first, others) if others[1:] else gain(first, others[0])
@@ -337,7 +337,7 @@ WAYS = {
 """What is done, to its table and the runs with it and without it."""
 PAYERS = {"new": "added", "old, related": "related", "other old": "other original"}
 """Who may pay: what pages call a group of languages, and its name in `directions_of`."""
-PAID_IN = tuple(f"software25-{table}-fresh" for table in ("table5", "table6", "schedule"))
+PAID_IN = tuple(f"{CORPUS}-{table}-fresh" for table in ("table5", "table6", "schedule"))
 """Cohorts that `who_pays` reads."""
 
 
@@ -357,12 +357,12 @@ def who_pays(rows: pd.DataFrame) -> Rows:
         without, with a 95 % interval; ``seeds``. Upgrades of the same size.
     """
     for way, (table, treated, control) in WAYS.items():
-        bench = latest_variants(rows, f"software25-{table}")
-        one, other = (bench.variant(name, 0.3) for name in (treated, control))
+        bench = latest_variants(rows, f"{CORPUS}-{table}")
+        one, other = (bench.variant(name, SHARE) for name in (treated, control))
         for languages, group in PAYERS.items():
             pairs = directions_of(group)
-            gain = bench.gain(one, other, pairs)
+            less = bench.gain(one, other, pairs)
             yield {
                 "way": way, "languages": languages, "seeds": bench.seeds(pairs, one, other),
-                "change": -gain["gain, %"], "low": -gain["high"], "high": -gain["low"],
+                "change": -less["gain, %"], "low": -less["high"], "high": -less["low"],
             }  # fmt: skip

@@ -21,7 +21,7 @@ from scipy import stats
 
 from mnmt_repro.architecture import PAPER_A, parameter_counts
 from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, LEVELS, directions, foreign
-from mnmt_repro.papers.effects.cells import Rows
+from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.published import (
     GROUPS,
     METRIC_NAMES,
@@ -405,26 +405,40 @@ def _other_levels() -> str:
     )
 
 
+@framed()
+def model_sizes() -> Rows:
+    """One row a size of Appendix A: its shape, both printed counts, ours, and the differences."""
+    for size in PAPER_A:
+        shape, counts = size.config, parameter_counts(size.config)
+        yield {
+            "layers": f"{shape.encoder_layers} + {shape.decoder_layers}",
+            "d": shape.d_model,
+            "heads": shape.heads,
+            "feed-forward": shape.d_ff,
+            "total, printed": size.published_total,
+            "total, counted": counts["total"],
+            "printed − counted": size.published_total - counts["total"],
+            "N, printed": size.published_non_embedding,
+            "N, counted": counts["non_embedding"],
+            "printed − counted N": size.published_non_embedding - counts["non_embedding"],
+        }
+
+
 @checked("parameter counts")
 def parameters_paper_a() -> Rows:
     """Compare both counts of each size of Paper A's Appendix A with those of its shape."""
-    for size in PAPER_A:
-        shape, counts = size.config, parameter_counts(size.config)
-        name = f"{shape.encoder_layers} + {shape.decoder_layers} layers, d {shape.d_model}"
-        printed = {
-            "total": size.published_total,
-            "non_embedding": size.published_non_embedding,
-        }
-        for kind, value in printed.items():
-            excess = (value - counts[kind]) // shape.d_model
+    pieces = PAPER_A[0].config.vocab_size
+    for row in model_sizes().to_dict("records"):
+        for kind, apart in (("total", "printed − counted"), ("N", "printed − counted N")):
+            excess = row[apart] // row["d"]
+            name = kind.replace("N", "non embedding")
             yield check(
-                f"Paper A, Appendix A, {name}: {kind.replace('_', ' ')}",
-                value,
-                counts[kind],
+                f"Paper A, Appendix A, {row['layers']} layers, d {row['d']}: {name}",
+                row[f"{kind}, printed"],
+                row[f"{kind}, counted"],
                 reading=(
                     f"{excess} more rows in the two embedding tables together, "
-                    f"{shape.vocab_size + excess // 2:,} pieces in place of "
-                    f"{shape.vocab_size:,}, would explain it"
+                    f"{pieces + excess // 2:,} pieces in place of {pieces:,}, would explain it"
                 ),
             )
 

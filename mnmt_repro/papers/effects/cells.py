@@ -18,29 +18,25 @@ Given = ParamSpec("Given")
 Rows = Iterator[Any]
 
 
-def framed(
-    *columns: str, by: list[str] | None = None
-) -> Callable[[Callable[Given, Rows]], Callable[Given, pd.DataFrame]]:
+def framed(*columns: str) -> Callable[[Callable[Given, Rows]], Callable[Given, pd.DataFrame]]:
     """Make a function that yields rows, or tables, return them as one table.
+
+    A function so marked is annotated by what it yields, `Rows`, and returns a DataFrame.
 
     Parameters
     ----------
     columns
         All of the table, in their order, which it also has without rows. Without any, they are
         those of the rows.
-    by
-        Columns by which the rows are sorted.
 
     Examples
     --------
-    >>> @framed("n", "square", by=["n"])
+    >>> @framed("n", "square")
     ... def squares(*numbers):
-    ...     for n in numbers:
-    ...         yield {"n": n, "square": n * n}
-    >>> squares(3, 2)
+    ...     yield from ((n, n * n) for n in numbers)
+    >>> squares(3)
        n  square
-    0  2       4
-    1  3       9
+    0  3       9
     """
 
     def decorate(function: Callable[Given, Rows]) -> Callable[Given, pd.DataFrame]:
@@ -49,10 +45,8 @@ def framed(
             rows = list(function(*args, **kwargs))
             if rows and isinstance(rows[0], pd.DataFrame):
                 frame = pd.concat(rows, ignore_index=True)
-                frame = frame[list(columns)] if columns else frame
-            else:
-                frame = pd.DataFrame(rows, columns=list(columns) or None)
-            return frame.sort_values(by, kind="stable", ignore_index=True) if by else frame
+                return frame[list(columns)] if columns else frame
+            return pd.DataFrame(rows, columns=list(columns) or None)
 
         return table
 

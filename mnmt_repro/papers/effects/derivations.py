@@ -26,7 +26,7 @@ import sympy as sp
 from scipy import stats
 
 from mnmt_repro.corpora.conlang import irreducible_entropy
-from mnmt_repro.papers.cohorts.catalogue import get_cohort
+from mnmt_repro.papers.cohorts.catalogue import conlang_of
 from mnmt_repro.papers.cohorts.names import pair_name
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.scaling import PairFits
@@ -228,9 +228,9 @@ def doubling_of_the_whole() -> _Step:
     )
 
 
-def known_limits(cohort: str, fits: PairFits, tier: str = "mini") -> dict[str, float]:
+def known_limits(cohort: str, fits: PairFits) -> dict[str, float]:
     """L∞ of each pair: the exact entropy for generated languages, else that of the joint law."""
-    config = get_cohort(cohort, tier).corpus.conlang
+    config = conlang_of(cohort)
     return {
         pair: irreducible_entropy(config, pair) if config is not None else joint.params["l_inf"]
         for pair, (_, joint) in fits.items()

@@ -68,12 +68,11 @@ class Evidence:
 
     Attributes
     ----------
-    frame, curves, analyses
-        `mnmt_repro.results.load`, `load_curves` and `load_analyses`.
+    frame, analyses
+        `mnmt_repro.results.load` and `load_analyses`.
     """
 
     frame: pd.DataFrame
-    curves: pd.DataFrame = field(default_factory=pd.DataFrame)
     analyses: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @cached_property
@@ -82,14 +81,14 @@ class Evidence:
         return {str(tier): self._of(tier) for tier in self.frame["tier"].unique()}
 
     def _of(self, tier: str) -> Evidence:
-        frames = (self.frame, self.curves, self.analyses)
+        frames = (self.frame, self.analyses)
         own = [frame if frame.empty else frame[frame["tier"] == tier] for frame in frames]
-        return Evidence(frame=own[0], curves=own[1], analyses=own[2])
+        return Evidence(frame=own[0], analyses=own[1])
 
     @cached_property
     def digest(self) -> str:
         """Hash of all columns and values, in their order."""
-        frames = (self.frame, self.curves, self.analyses)
+        frames = (self.frame, self.analyses)
         values = (pd.util.hash_pandas_object(frame, index=False).to_numpy() for frame in frames)
         columns = (" ".join(frame.columns) for frame in frames)
         return text_digest(*columns, *(each.tobytes() for each in values))

@@ -19,6 +19,7 @@ from mnmt_repro.papers.cohorts.languages25 import GROUPINGS, INTO, OUT, foreign,
 from mnmt_repro.papers.cohorts.names import language
 from mnmt_repro.papers.cohorts.software25 import FISHER_SHARES
 from mnmt_repro.papers.effects import corpora
+from mnmt_repro.papers.effects.ablations import SHARE
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, measure, resampled
@@ -45,8 +46,8 @@ def languages() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``code, language``; training ``pairs`` here; ``level, paper`` and ``level, here``, by the
-        paper's rule; ``size``, one of four groups of as many languages, as text.
+        ``code, language``; training ``pairs`` here; ``size``, one of four groups of as many
+        languages, as text.
     """
     table = corpora.table9()
     table = table[table["group"] == "original"].sort_values("pairs, main condition")
@@ -60,8 +61,6 @@ def languages() -> pd.DataFrame:
             "code": table["language"],
             "language": table["language"].map(language),
             "pairs": pairs,
-            "level, paper": table["level, paper"],
-            "level, here": table["level, main condition"],
             "size": [size[i] for i in group],
         }
     )
@@ -77,11 +76,9 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         ``pair, direction, setting, rise`` (nats per token), ``seeds``, and the columns of
         `languages`, largest languages first; a row a direction and setting.
     """
-    parts = []
-    for setting, mine in _compared(analyses, "substituted", model, SETTINGS).items():
-        rise = mine.groupby("pair")["value"].agg(rise="mean", seeds="size")
-        parts.append(rise.reset_index().assign(setting=setting))
-    rises = pd.concat(parts, ignore_index=True)
+    compared = _compared(analyses, "substituted", model, SETTINGS)
+    rises = compared.groupby(["setting", "pair"])["value"].agg(rise="mean", seeds="size")
+    rises = rises.reset_index()
     rises["direction"] = rises["pair"].map(side_of)
     rises["code"] = rises["pair"].map(foreign)
     return languages().merge(rises, on="code").drop(columns="code")
@@ -89,7 +86,7 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
 
 def with_all_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with the full recipe of the same size on all seeds; Table 3 has only its first one."""
-    main = (rows["cohort"] == MAIN) & (rows["variant"] == "Mt25") & (rows["updates_share"] == 0.3)
+    main = (rows["cohort"] == MAIN) & (rows["variant"] == "Mt25") & (rows["updates_share"] == SHARE)
     full = rows[main].assign(cohort=TABLE3, variant="Mt25, full recipe")
     return pd.concat([rows[rows["variant"] != "Mt25, full recipe"], full])
 
@@ -139,13 +136,10 @@ def kept(rows: pd.DataFrame, model: str) -> Rows:
         for label, chosen in kinds.items():
             part = change[chosen]
             by_seed = part.groupby("seed")[["change", "nats", "chrF++"]].mean()
-            mean = t_mean(by_seed["change"].to_numpy())
             row = {
                 "label": label,
                 "series": setting,
-                "value": 100 * math.expm1(mean.value),
-                "low": 100 * math.expm1(mean.low),
-                "high": 100 * math.expm1(mean.high),
+                **vars(in_per_cent(by_seed["change"])),
                 "worse": int((part.groupby("pair")["change"].mean() > 0).sum()),
                 "directions": part["pair"].nunique(),
                 "seeds": part["seed"].nunique(),
@@ -168,8 +162,8 @@ def relatives_apart(analyses: pd.DataFrame, model: str) -> Rows:
         languages; empty while a run is missing.
     """
     compared = _compared(analyses, "substituted", model, UPSAMPLED)
-    rises = {title: mine.groupby("pair")["value"].mean() for title, mine in compared.items()}
-    table = pd.DataFrame(rises).dropna()
+    table = compared.pivot_table("value", "pair", "setting")
+    table = table.reindex(columns=[*UPSAMPLED.values()]).dropna()
     if table.empty:
         return
     codes = table.index.map(foreign)
@@ -193,11 +187,9 @@ def moved(analyses: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``stack, layer, setting, block, distance, seeds``.
     """
-    parts = []
-    for setting, mine in _compared(analyses, "moved", WIDE, SETTINGS).items():
-        grouped = mine.groupby(["layer", "block"])["value"].agg(distance="mean", seeds="size")
-        parts.append(grouped.reset_index().assign(setting=setting))
-    distances = pd.concat(parts, ignore_index=True)
+    compared = _compared(analyses, "moved", WIDE, SETTINGS)
+    grouped = compared.groupby(["setting", "layer", "block"])["value"]
+    distances = grouped.agg(distance="mean", seeds="size").reset_index()
     distances["stack"] = [layer.partition(".")[0] for layer in distances["layer"]]
     distances["layer"] = [int(layer.partition(".")[2]) for layer in distances["layer"]]
     distances["block"] = distances["block"].map(BLOCKS)
@@ -318,13 +310,16 @@ def used(
 
 def _compared(
     analyses: pd.DataFrame, name: str, model: str, runs: Mapping[str, str]
-) -> dict[str, pd.DataFrame]:
-    """An analysis of runs of Table 3 by what `runs` calls them, of the seeds that they share.
+) -> pd.DataFrame:
+    """An analysis of runs of Table 3 of the seeds that they share; ``setting`` as `runs` calls it.
 
     A run that is not analysed has no rows.
     """
-    frames = [_of(analyses, TABLE3, name, f"{model}, {run}") for run in runs]
-    return dict(zip(runs.values(), of_common_seeds(*frames), strict=True))
+    frames = [
+        _of(analyses, TABLE3, name, f"{model}, {run}").assign(setting=setting)
+        for run, setting in runs.items()
+    ]
+    return pd.concat(of_common_seeds(*frames), ignore_index=True)
 
 
 def of_common_seeds(*frames: pd.DataFrame) -> list[pd.DataFrame]:
@@ -401,6 +396,15 @@ def t_mean(values: Array) -> Measure:
     return Measure(value=value, low=value - float(half), high=value + float(half))
 
 
+def in_per_cent(logs: pd.Series[float]) -> Measure:
+    """Mean over seeds of a change in per cent, with its t interval, from the logs of ratios.
+
+    The mean is that of the logs. A seed that lacks one side is left out.
+    """
+    mean = t_mean(logs.dropna().to_numpy(float))
+    return Measure(**{end: 100 * math.expm1(log) for end, log in vars(mean).items()})
+
+
 def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
     """How much less is forgotten with scaled learning rates; directions are resampled.
 
@@ -419,7 +423,6 @@ def relief(drops: pd.DataFrame, weights: pd.Series) -> Measures:
     rank = float(_spearman(mean[None], resource[None])[0])
     return {
         "relief": measure(less, (unscaled - scaled)[picks].mean(1) - less),
-        "relief_share": Measure(value=float(less / unscaled.mean())),
         "share_relieved": Measure(value=float((scaled < unscaled).mean())),
         "rank": measure(rank, _spearman(mean[picks], resource[picks]) - rank),
     }
@@ -465,9 +468,6 @@ def blocks_moved(evidence: Evidence, setting: Setting) -> Units:
         "all": {
             "old_change": t_mean(change["old"].to_numpy()),
             "new_change": t_mean(change["new"].to_numpy()),
-            "old_share": Measure(value=float((change["old"] < 0).mean())),
-            "new_share": Measure(value=float((change["new"] > 0).mean())),
-            "layers": Measure(value=len(change)),
         }
     }
 

@@ -89,7 +89,6 @@ def both_forms(
 @framed(
     *("pair", "form", "parameters", "c₁", "c₂", "c₃", "R²", "error", "held-out error"),
     *("held-out worst", "at a bound"),
-    by=["pair", "form"],
 )
 def form_table(
     points: pd.DataFrame,
@@ -115,8 +114,9 @@ def form_table(
         bound``, the coefficients that stopped at the end of their range. Fits that are not
         identified have no row.
     """
-    for form, fits in laws.items():
-        for pair, law in fits.items():
+    for pair in sorted(laws["eq12"], key=pair_name):
+        for form, fits in laws.items():
+            law = fits[pair]
             if not law.identified:
                 continue
             own = points[points["pair"] == pair]
@@ -235,8 +235,8 @@ def compare_lines(stored: pd.DataFrame, wanted: Sequence[Line]) -> _Comparison:
             shared = read_grid(kept, line.cohort, line.test_set)
             if shared is None:  # too few weights and sizes in common with the others
                 continue
-            drawn = fraction_lines(shared, panel=line.panel, line=line.label)
-            lines = [*lines, drawn] if len(drawn) else lines
+            table = fraction_lines(shared, panel=line.panel, line=line.label)
+            lines = [*lines, table] if len(table) else lines
             rows.append(shared.rows)
     return _Comparison(
         lines=pd.concat(lines[1:] or lines, ignore_index=True),
@@ -313,7 +313,7 @@ def fraction_contrast(evidence: Evidence, setting: Setting) -> Units:
     for a, b in matched:
         losses = drawn(first[a])
         if same_test:
-            losses, others = drawn_beside(losses, first[a], second[b], seed=1)
+            losses, others = drawn_beside(losses, first[a], second[b])
         else:
             losses, others = common_draws(losses, drawn(second[b]))
         ratio = _log_f(second[b], others, setting, b) - _log_f(first[a], losses, setting, a)

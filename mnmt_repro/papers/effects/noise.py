@@ -63,11 +63,11 @@ def measured(values: Array) -> Measure:
     NotIdentified
         When more than a tenth of the draws have no value.
     """
-    value, drawn = float(values[0]), values[1:]
-    if not len(drawn):
+    value, draws = float(values[0]), values[1:]
+    if not len(draws):
         return Measure(value=value)
-    kept = drawn[np.isfinite(drawn)]
-    if len(kept) < 0.9 * len(drawn):
+    kept = draws[np.isfinite(draws)]
+    if len(kept) < 0.9 * len(draws):
         raise NotIdentified("more than a tenth of the draws have no value")
     low, high = quantiles(kept)
     return Measure(value=value, low=low, high=high)
@@ -149,16 +149,14 @@ def drawn(cells: pd.DataFrame, seed: int = 0, draws: int = DRAWS) -> Array:
     return np.vstack([loss, loss * np.exp(np.transpose(noise))])
 
 
-def drawn_beside(
-    losses: Array, cells: pd.DataFrame, others: pd.DataFrame, seed: int
-) -> list[Array]:
+def drawn_beside(losses: Array, cells: pd.DataFrame, others: pd.DataFrame) -> list[Array]:
     """Losses of cells beside drawn losses of others; where the runs are the same, so are the draws.
 
     Returns
     -------
     the losses (1 + B, m), those of `others` (1 + B, k)
     """
-    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed)))
+    first, second = (each.copy() for each in common_draws(losses, drawn(others, seed=1)))
     place = {runs: k for k, runs in enumerate(cells["runs"])}
     for k, runs in enumerate(others["runs"]):
         if runs in place:

@@ -187,15 +187,11 @@ def _on_line(known: Array, at: float) -> Array:
 
 
 def interpolate_unseen(
-    cells: pd.DataFrame,
-    unseen: pd.Series,
-    column: str = "loss",
-    n: str = "n",
-    losses: Array | None = None,
+    cells: pd.DataFrame, unseen: pd.Series, losses: Array | None = None
 ) -> Unseen:
     """As `predict_unseen`, by lines between the nearest cells seen (`neighbours_seen`)."""
-    out, all_of = unseen.to_numpy(), cells[column].to_numpy() if losses is None else losses
-    shares = neighbours_seen(cells[~unseen], cells[unseen], n)
+    out, all_of = unseen.to_numpy(), cells["loss"].to_numpy() if losses is None else losses
+    shares = neighbours_seen(cells[~unseen], cells[unseen])
     return Unseen(
         truth=all_of[..., out],
         predicted=np.exp(np.log(all_of[..., ~out]) @ shares.T),
@@ -203,7 +199,7 @@ def interpolate_unseen(
     )
 
 
-def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame, n: str = "n") -> Array:
+def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame) -> Array:
     """Which losses lie in the laws' own 95 % intervals: of their mean curve, and of a new loss.
 
     The interval of a loss adds the scatter of the losses that the laws were fitted to.
@@ -218,7 +214,7 @@ def in_own_intervals(laws: Sequence[FractionFit], cells: pd.DataFrame, n: str = 
     curves, variance = [], 0.0
     for k, law in enumerate(laws):
         values = law.draws(law.resampling, draws=500, seed=k).values
-        curves.append(law.law.curve(values, law.law.rows_at(cells["p"], cells[n])))
+        curves.append(law.law.curve(values, law.law.rows_at(cells["p"], cells["n"])))
         scatter = ((law.loss / law.fitted() - 1) ** 2).sum() / law.degrees_of_freedom
         variance += scatter / len(laws)
     curve = np.mean(curves, axis=0)
@@ -277,7 +273,6 @@ def held_out_prediction(evidence: Evidence, setting: Setting) -> Units:
         units[pair] = {
             "error": centred(error),
             "r2": centred_r2(_r2(by_law.predicted, by_law.truth)),
-            "naive_error": centred(naive),
             "error_over_naive": centred(error / naive),
         }
     return units
@@ -307,12 +302,10 @@ def metric_frontier(evidence: Evidence, setting: Setting) -> Units:
 def _metric(cells: Cells, setting: Setting, pair: str) -> Measures:
     form, metric = setting.options["form"], setting.options["metric"]
     scores, nearest = _predicted(cells, setting, pair, form, metric)
-    losses, _ = _predicted(cells, setting, pair, form)
     error, naive = root_mean_squares(scores.of_spread), root_mean_squares(nearest.of_spread)
     return {
         "error": centred(error),
         "error_over_naive": centred(error / naive),
-        "cross_entropy_error": centred(root_mean_squares(losses.of_spread)),
         "metric_range": Measure(value=float(scores.spread[0, 0])),
     }
 

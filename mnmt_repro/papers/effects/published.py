@@ -158,13 +158,12 @@ def printed_scores() -> pd.DataFrame:
     """Return Table 12, one row a direction and model, with what groups them; not to be written to.
 
     Columns: pair, model, spbleu, chrfpp (in points of 100, as Table 1 prints it), language (the one
-    beside English), direction ("en-xx" or "xx-en"), group and level.
+    beside English), group and level.
     """
     cells = printed_table(12)
     frame = cells.pivot(index=["pair", "model"], columns="metric", values="value").reset_index()
     frame["chrfpp"] *= 100
     frame["language"] = frame["pair"].map(foreign)
-    frame["direction"] = frame["pair"].str.startswith("eng").map({True: "en-xx", False: "xx-en"})
     languages = grouping("Mt25")[["group", "level"]]
     return frame.merge(languages, left_on="language", right_index=True).sort_values(
         ["model", "pair"], ignore_index=True

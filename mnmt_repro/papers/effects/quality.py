@@ -176,11 +176,11 @@ def metric_linear(evidence: Evidence, setting: Setting) -> Units:
     """Correlation of a metric with cross-entropy over decoded cells, and its curvature."""
     options, metric = setting.options, setting.options["metric"]
     wanted = options["needs"]["cells"]
-    decoded = evidence.cells(setting, setting.cohorts[0], scored=metric)
+    known = evidence.cells(setting, setting.cohorts[0], scored=metric)
     units: Units = {}
-    present = sorted(decoded["pair"].unique())
+    present = sorted(known["pair"].unique())
     for pair in [pair for pair in present if pair in options["pairs"]] or present:
-        rows = decoded[decoded["pair"] == pair]
+        rows = known[known["pair"] == pair]
         if len(rows) < wanted:
             raise NoRowsYet(
                 f"{setting.cohorts[0]}, {setting.test_set}, {pair}: {len(rows)} of {wanted} cells "

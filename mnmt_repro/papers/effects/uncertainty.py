@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mnmt_repro.corpora.conlang import ConlangConfig
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws import (
     AdditiveLaw,
@@ -23,8 +22,6 @@ from mnmt_repro.laws import (
 from mnmt_repro.laws.fit_result import LawFit, r_squared
 from mnmt_repro.laws.fraction import Form
 from mnmt_repro.laws.selection import Reading, pooled_aicc
-from mnmt_repro.papers.cohorts.catalogue import RUN_TIERS, declared
-from mnmt_repro.papers.cohorts.grids import Cohort
 from mnmt_repro.papers.cohorts.names import cohort_name, pair_name
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.fractions import FORMS
@@ -232,10 +229,3 @@ def _compared(fits: Sequence[LawFit], weight_out: float = float("nan")) -> dict[
         "aicc": pooled_aicc(fits),
         "error on a weight": weight_out,
     }
-
-
-def languages(cohort: str) -> ConlangConfig | None:
-    """The generated languages of a declared grid."""
-    known = (each for tier in RUN_TIERS for each in declared(tier))
-    grid = next((each for each in known if each.name == cohort), None)
-    return grid.corpus.conlang if isinstance(grid, Cohort) else None

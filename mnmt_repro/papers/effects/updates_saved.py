@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from mnmt_repro.laws.checks import Array
-from mnmt_repro.papers.cohorts.languages25 import groups_of
+from mnmt_repro.papers.cohorts.languages25 import directions_of
 from mnmt_repro.papers.cohorts.settled_upgrades import EARLY, ONCE, TWICE
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
 from mnmt_repro.papers.effects.noise import (
@@ -74,14 +74,9 @@ def share_reached(curve: Arm, target: Array) -> Array:
     return reached
 
 
-def hours_of(rows: pd.DataFrame, model: str, baseline: str) -> float:
-    """Hours of a model over those of a baseline, for as many target tokens: of the fastest runs.
-
-    A processor that also did other work only adds time, so the least time of each is compared.
-    """
-    rates = rows["wall_seconds"] / rows["target_tokens"]
-    fastest = rates.groupby(rows["variant"]).min().reindex([model, baseline])
-    return float(fastest[model] / fastest[baseline])
+def pace(rows: pd.DataFrame) -> pd.Series[float]:
+    """Seconds a target token of each model's fastest run: other work only adds time."""
+    return (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min()
 
 
 def factors_saved(
@@ -122,7 +117,7 @@ def updates_saved(evidence: Evidence, setting: Setting) -> Units:
     scores = rows.pivot_table(
         index=["variant", "seed", "updates_share"], columns="pair", values="cross_entropy"
     )
-    means = scores.reindex(columns=list(groups_of("Mt25")["all"])).dropna().mean(axis=1)
+    means = scores.reindex(columns=list(directions_of("all"))).dropna().mean(axis=1)
     losses = means.unstack("updates_share")
     units: Units = {}
     for new, old in setting.options["upgrades"].items():

@@ -26,8 +26,9 @@ from mnmt_repro.papers.cohorts.software25 import BASELINE_SHARES, KINDS, SHARES,
 from mnmt_repro.papers.effects import published
 from mnmt_repro.papers.effects.audit import rows_of
 from mnmt_repro.papers.effects.cells import Rows, framed
-from mnmt_repro.papers.effects.forgetting import t_mean
+from mnmt_repro.papers.effects.forgetting import in_per_cent
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
+from mnmt_repro.papers.effects.updates_saved import pace
 from mnmt_repro.papers.effects.variants import (
     NO_GAIN,
     TABLE3,
@@ -230,8 +231,7 @@ def table12(variants: Variants) -> pd.DataFrame:
 
 def by_direction(table: pd.DataFrame) -> pd.DataFrame:
     """Of `table12` a row a direction: each upgraded model's printed difference and our gain."""
-    about = ["pair", "group", "level", "languages", "direction"]
-    wide = table.pivot(index=about, columns="upgraded")
+    wide = table.pivot(index=["pair", "languages"], columns="upgraded")
     columns = {
         f"{model}, {whose}": wide[column, model]
         for model in published.UPGRADES
@@ -362,7 +362,7 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
         higher: ``new, new low, new high`` and so on, with t intervals over seeds.
     """
     above = _logs_above(rows)
-    pace = (rows["wall_seconds"] / rows["target_tokens"]).groupby(rows["variant"]).min().to_dict()
+    paces = pace(rows)
     runs = list(rows.groupby(["variant", "updates_share"]))
     for new, old in published.UPGRADES.items():
         for (model, share), own in runs:  # the model from scratch comes first
@@ -371,10 +371,10 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
             tokens = own["target_tokens"].mean()
             how = "all languages again, from scratch" if model == old else "upgrade"
             row = {"model": model, "way": f"{MODEL_CHANGES[new]}: {how}", "updates": share}
-            row |= {"tokens": tokens, "hours": pace[model] * tokens / 3600}
+            row |= {"tokens": tokens, "hours": paces[model] * tokens / 3600}
             row["seeds"] = own["seed"].nunique()
             for name, group, base in (("new", "added", old), ("old", "original", "M20")):
-                more = _in_per_cent(above(group, (model, share), (base, 1.0)))
+                more = in_per_cent(above(group, (model, share), (base, 1.0)))
                 row |= {name: more.value, f"{name} low": more.low, f"{name} high": more.high}
             yield row
 
@@ -392,12 +392,7 @@ def deeper_above_wider(rows: pd.DataFrame, group: str) -> Measure:
     group
         One of `languages25.directions_of`, such as ``"original"``.
     """
-    return _in_per_cent(_logs_above(rows)(group, ("Mt25-deep", 0.5), ("Mt25-wide", 0.5)))
-
-
-def _in_per_cent(logs: pd.Series[float]) -> Measure:
-    """Mean over seeds of changes in per cent, with its t interval, from logs of ratios."""
-    return t_mean(100 * np.expm1(np.asarray(logs, dtype=float)))
+    return in_per_cent(_logs_above(rows)(group, ("Mt25-deep", 0.5), ("Mt25-wide", 0.5)))
 
 
 def printed_recovery() -> dict[tuple[str, float], float]:

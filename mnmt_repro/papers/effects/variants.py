@@ -21,6 +21,7 @@ from scipy import stats
 from mnmt_repro.errors import InputError
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.papers.cohorts.catalogue import declared
+from mnmt_repro.papers.cohorts.software25_runs import CORPUS
 from mnmt_repro.papers.effects.noise import DRAWS, Measure, Measures, NoRowsYet, measure, resampled
 
 _KEYS = ["cohort", "variant", "updates_share"]
@@ -28,11 +29,11 @@ _KEYS = ["cohort", "variant", "updates_share"]
 ENOUGH = 5
 """Fewest degrees of freedom from which the noise of the seed is put into an interval."""
 
-MAIN, TABLE3 = "software25-main", "software25-table3"
+MAIN, TABLE3 = f"{CORPUS}-main", f"{CORPUS}-table3"
 REPEATED = (MAIN, TABLE3)
 """Cohorts of which some runs have several seeds."""
 WITH_MAIN_ALONE = tuple(
-    f"software25-{name}" for name in ("full", "table3", "noise", "schedule", "insertion")
+    f"{CORPUS}-{name}" for name in ("full", "table3", "noise", "schedule", "insertion")
 )
 """Cohorts whose claims read the noise of the seed off the main condition besides, and no other."""
 SIGNIFICANT = 0.05
@@ -335,7 +336,7 @@ class Variants:
             both = self.samples(pairs, treated, control)
         except NoRowsYet:
             return NO_GAIN
-        measured, p = gain(*both), p_value(*both).value
+        measured, p = gain(*both), p_value(*both)
         if len(pairs) == 1 and not self.study(pairs).knows_noise:
             measured, p = Measure(value=measured.value), math.nan
         values = (measured.value, measured.low, measured.high, p, star(p < SIGNIFICANT))
@@ -476,7 +477,7 @@ def gap_shares(treated: Sample, control: Sample, start: Sample) -> Measures:
     return {"closed": closed, "perplexity_ratio": perplexity}
 
 
-def p_value(treated: Sample, control: Sample) -> Measure:
+def p_value(treated: Sample, control: Sample) -> float:
     """Paired t-test over directions, as in the paper.
 
     Of a single direction it is from the draws of the seed's noise, and at least one in as many as
@@ -484,8 +485,8 @@ def p_value(treated: Sample, control: Sample) -> Measure:
     """
     difference = control.by_direction - treated.by_direction
     if not difference.any():
-        return Measure(value=1.0)
+        return 1.0
     if len(difference) > 1:
-        return Measure(value=float(stats.ttest_1samp(difference, 0.0).pvalue))
+        return float(stats.ttest_1samp(difference, 0.0).pvalue)
     gain, drawn = lower_by(control.value, treated.value), deviations(lower_by, control, treated)
-    return Measure(value=float(1 + np.sum(np.abs(drawn) >= abs(gain))) / (1 + len(drawn)))
+    return float(1 + np.sum(np.abs(drawn) >= abs(gain))) / (1 + len(drawn))

@@ -2,7 +2,7 @@
 
 List it under `sphinx.extra_extensions` in `_config.yml`. It writes these files:
 
-- `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `figures.display`;
+- `mnmt.css` and `mnmt.js`, which style and enliven the charts and tables of `charts.display`;
 - `vega.js`, the Vega, Vega-Lite and Vega-Embed bundle of the version altair writes, which `mnmt.js`
   loads on pages that hold a chart;
 - `mathjax.js`, MathJax with every TeX extension and SVG output, which fetches nothing further.

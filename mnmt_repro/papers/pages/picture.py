@@ -12,11 +12,11 @@ from mnmt_repro.repository import ROOT
 PATH = ROOT / "book" / "images" / "loss-against-size.svg"
 
 
-def draw_picture(cohort: str = "webtech-en-dezh") -> None:
-    """Write Figure 2 of a cohort as SVG."""
-    grid = read_grid(results.load(tier="mini", domain="all", seed=1), cohort)
+def draw_picture() -> None:
+    """Write Figure 2 as SVG."""
+    grid = read_grid(results.load(tier="mini", domain="all", seed=1), "webtech-en-dezh")
     if grid is None:
-        raise InputError(f"{cohort}: no runs are stored")
+        raise InputError("webtech-en-dezh: no runs are stored")
     figure = law_figure(grid, "separate")
     write_bytes(PATH, figure.svg.encode())
     print(PATH.relative_to(ROOT))
