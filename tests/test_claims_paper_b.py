@@ -27,7 +27,16 @@ from mnmt_repro.papers.cohorts.software25 import SOFTWARE25_COHORTS
 from mnmt_repro.papers.effects.evidence import Evidence, Setting
 from mnmt_repro.papers.effects.noise import Measure, NoRowsYet
 from mnmt_repro.papers.effects.published import comparisons
-from mnmt_repro.papers.effects.variants import Study, VariantAt, Variants, gain, largest, p_value
+from mnmt_repro.papers.effects.variants import (
+    Sample,
+    Study,
+    VariantAt,
+    Variants,
+    gain,
+    gain_out_less_into,
+    largest,
+    p_value,
+)
 
 ALL = directions(tuple(LANGUAGES))
 ADDED = directions(GROUPINGS["Mt25"].added)
@@ -411,6 +420,15 @@ def test_b11_out_of_english_against_into_it() -> None:
     found = measures("B11", main(), grouped)
     assert found["difference"].value == pytest.approx(5, abs=0.1)
     assert found["difference_all"].value == pytest.approx(5, abs=0.05)
+
+
+def test_b11_is_of_few_languages() -> None:
+    gains = [1.0, 11.0, 7.0, 5.0]  # in per cent of the baseline's loss, out of English
+    scratch, into = (Sample(by_direction=np.full(4, 2.0), drawn=np.zeros(1)) for _ in range(2))
+    out = Sample(by_direction=2.0 * (1 - np.array(gains) / 100), drawn=np.zeros(1))
+    found = gain_out_less_into([scratch, out], [scratch, into])
+    assert found.value == pytest.approx(6)
+    assert found.low == pytest.approx(6 - 3.182 * np.std(gains, ddof=1) / 2, abs=0.01)
 
 
 # ------------------------------------------------------------------ B12, B14, B21

@@ -124,10 +124,10 @@ def test_seeds_are_those_of_a_cell_that_the_effect_reads() -> None:
         for cohort, variant, seeds in runs
         for seed in range(seeds)
     )
-    assert judging._seeds(rows, {"table"}, {"contrasts": {"a": {"treated": "new"}}}, "all") == 1
-    assert judging._seeds(rows, {"table"}, {}, "old") == 2
-    assert judging._seeds(rows[rows["cohort"] == "noise"], {"noise"}, {}, "all") == 5
-    assert judging._seeds(rows, {"table", "still to be trained"}, {}, "old") == 0
+    named = judging._read(rows, {"contrasts": {"a": {"treated": "new"}}}, "all")
+    assert judging._seeds(named) == 1
+    assert judging._seeds(judging._read(rows, {}, "old")) == 2
+    assert judging._seeds(judging._read(rows[rows["cohort"] == "noise"], {}, "all")) == 5
 
 
 # --- how robust --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ undecided. A claim without a cell in regime is out of reach.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -263,14 +263,17 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
         else:
             ancestry = history.check(claim.id, claim.fingerprint(setting), own.commits(setting))
         outcome = judge(claim, setting, evidence)
-        read = rows.query("p < 1") if rows["p"].min() < 1 else rows  # mixtures, where there are any
+        there = not rows.empty and set(setting.cohorts) <= set(rows["cohort"])
+        options = {**claim.options, **setting.options}
+        read = _read(rows, options, outcome.part) if there else rows
+        mixtures = read.query("p < 1") if read["p"].min() < 1 else read  # where there are any
         return Result(
             role=role,
             setting=setting,
             outcome=outcome,
-            seeds=_seeds(rows, setting.cohorts, {**claim.options, **setting.options}, outcome.part),
+            seeds=_seeds(read) if there else 0,
             runs=int(rows["run_id"].nunique()),
-            sizes=span(read[setting.n].dropna().astype(int)),
+            sizes=span(mixtures[setting.n].dropna().astype(int)),
             ancestry=ancestry,
         )
 
@@ -281,16 +284,14 @@ def evaluate(claim: Claim, evidence: Evidence, history: History, judge: Judge = 
 _CELL = ["cohort", "variant", "updates_share", "mixture", "pair", "n_non_embedding", "test_set"]
 
 
-def _seeds(rows: pd.DataFrame, cohorts: Collection[str], options: dict[str, Any], part: str) -> int:
-    """Seeds of a cell that the effect reads, in the cohort that has the fewest; 0 if one has none.
+def _read(rows: pd.DataFrame, options: dict[str, Any], part: str) -> pd.DataFrame:
+    """Rows of the variants that the effect names; all others only measure the noise."""
+    said, names = repr(options), rows["variant"].fillna("")
+    named = names.map(lambda name: repr(name) in said or name.split(", ")[0] == part)
+    return rows[named] if named.any() else rows
 
-    Seeds differ between cells, so it is the median. Of named variants only those of the effect
-    count, because all others only measure the noise.
-    """
-    if rows.empty or set(cohorts) - set(rows["cohort"]):
-        return 0
-    read, names = repr(options), rows["variant"].fillna("")
-    named = names.map(lambda name: repr(name) in read or name.split(", ")[0] == part)
-    own = rows[named] if named.any() else rows
-    seeds = own.groupby(_CELL, dropna=False)["seed"].nunique()
+
+def _seeds(rows: pd.DataFrame) -> int:
+    """Seeds of a cell, the median over cells, in the cohort that has the fewest."""
+    seeds = rows.groupby(_CELL, dropna=False)["seed"].nunique()
     return int(seeds.groupby("cohort").median().min())

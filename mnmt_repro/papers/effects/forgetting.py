@@ -22,7 +22,14 @@ from mnmt_repro.papers.effects import corpora
 from mnmt_repro.papers.effects.ablations import SHARE
 from mnmt_repro.papers.effects.cells import Rows, framed
 from mnmt_repro.papers.effects.evidence import Evidence, Setting, Units
-from mnmt_repro.papers.effects.noise import Measure, Measures, NoRowsYet, measure, resampled
+from mnmt_repro.papers.effects.noise import (
+    Measure,
+    Measures,
+    NoRowsYet,
+    measure,
+    resampled,
+    t_mean,
+)
 from mnmt_repro.papers.effects.variants import MAIN, TABLE3, VariantAt
 
 TABLE11 = "software25-table11"
@@ -385,15 +392,6 @@ def weight_distances(rows: pd.DataFrame, variant: VariantAt) -> pd.DataFrame:
 def log_change(scaled: pd.DataFrame, unscaled: pd.DataFrame) -> pd.DataFrame:
     """Log of each distance with scaled learning rates over that without."""
     return (scaled / unscaled).map(math.log)
-
-
-def t_mean(values: Array) -> Measure:
-    """Mean with its t interval, which one value does not have; NaN without a value."""
-    if len(values) < 2:
-        return Measure(value=float(values.mean()) if len(values) else math.nan)
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
-    value = float(values.mean())
-    return Measure(value=value, low=value - float(half), high=value + float(half))
 
 
 def in_per_cent(logs: pd.Series[float]) -> Measure:

@@ -8,6 +8,7 @@ the percentiles of the measure. The pair is a fixed effect, not noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from mnmt_repro.laws.checks import Array
 from mnmt_repro.laws.fit_result import LawFit
@@ -105,6 +107,15 @@ def quantiles(deviations: Array) -> tuple[float, float]:
     """Return the ends of the central `_LEVEL` of the deviations."""
     low, high = np.quantile(deviations, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
+
+
+def t_mean(values: Array) -> Measure:
+    """Mean with its t interval, which one value does not have; NaN without a value."""
+    if len(values) < 2:
+        return Measure(value=float(values.mean()) if len(values) else math.nan)
+    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / math.sqrt(len(values))
+    value = float(values.mean())
+    return Measure(value=value, low=value - float(half), high=value + float(half))
 
 
 @cache
