@@ -85,6 +85,9 @@ def act(options: SweepOptions) -> int:
         raise InputError("--decode and --analyse are of cohorts; leave them out")
     if options.decode and options.analyse:
         raise InputError("--analyse: not with --decode; leave one of the two out")
+    for name in ("sentences", "bleurt"):
+        if getattr(options, name) is not None and not options.decode:
+            raise InputError(f"--{name}: goes with --decode; add that, or leave --{name} out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     return _act_on_file(options) if own else _act_on_cohorts(options)
