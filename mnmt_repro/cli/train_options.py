@@ -300,7 +300,7 @@ def text_source(options: TrainOptions) -> TextSource:
     """What `--data`, or `--corpus` and `--pairs`, name, and the pieces to write it in."""
     return TextSource(
         data=skipping_bad(options.data or (), options.skip_bad),
-        valid=tuple(options.valid or ()),
+        valid=skipping_bad(options.valid or (), options.skip_bad),
         corpus=options.corpus or "conlang",
         pairs=tuple(comma_list(options.pairs or "")),
         conlang=_conlang(options),
