@@ -787,7 +787,7 @@ def test_the_report_is_one_offline_file_with_the_rows_that_were_asked_for(capsys
 
 def test_recommend(capsys) -> None:
     law_table()
-    command = ["recommend", "l.csv", "--n", "3e4", "--json"]
+    command = ["recommend", "l.csv", "--n", "3e4", "--json", "--law", "eq12"]
     # Two pairs of the same law: whatever is asked of both alike, half each is the answer.
     each = ["--prefer", "eng-deu=1", "--prefer", "eng-zho=1"]
     for wish in ([], ["--prefer", "eng-deu=1,eng-zho=1"], each):

@@ -194,9 +194,12 @@ def as_options(text: str) -> str:
 
     >>> as_options('the score falls with size, against direction="max"')
     'the score falls with size, against --direction max'
+    >>> as_options('or use form="eq13"')
+    'or use --law eq13'
     """
     text = re.sub(r"\brow (\d+)\b", r"line \1", text)
     text = re.sub(r"^(ceiling|errors): ", r"--\1: ", text)
+    text = text.replace('form="', 'law="')  # which names the form of its fraction
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
 
 
