@@ -107,6 +107,8 @@ def test_pairs_without_a_weight_share_the_rest_evenly() -> None:
 def test_a_run_of_a_grid_is_that_of_train() -> None:
     write_texts()
     write_grid(OWN)
+    text = Grid.read("grid.yml").text
+    assert text.hashes is text.hashes  # all sentences are read for them
     data = [part for pair, name in TEXTS.items() for part in ("--data", f"{pair}={name}.tsv")]
     settings = {
         "pieces": 380, "d-model": 8, "heads": 2, "steps": 60, "warmup-steps": 10,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class TrainingText:
     valid: Mapping[str, Bitext]
     conlang: ConlangConfig | None = None
 
-    @property
+    @cached_property
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """Pair and content hash: of all training text, then of all validation text."""
         return tuple(
