@@ -87,12 +87,10 @@ def _scores(
     trained: Trained, name: str, text: Bitext, options: EvaluateOptions
 ) -> Iterator[dict[str, Any]]:
     from mnmt_repro.evaluation.metrics import scores
-    from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
+    from mnmt_repro.runs.data import TestSet
     from mnmt_repro.runs.execute import score
 
-    common = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
-    shared = tuple(domain for domain in common if domain in (text.domain or ()))
-    test = TestSet.of(name, text, trained.vocabulary, trained.tags, shared)
+    test = TestSet.of(name, text, trained.vocabulary, trained.tags, trained.corpus)
     tell_unknown(trained.folder, test.text, f"{text.pair}, {name}")
     outputs = None
     if options.decode:
