@@ -201,6 +201,16 @@ def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
     assert Grid.read("grid.yml").conlang == VARIED
 
 
+def test_what_runs_leave_out_of_the_text_is_noted_once(capsys) -> None:
+    write_texts()
+    with Path("news.tsv").open("a", encoding="utf-8") as file:
+        file.write("the file " * 60 + "\t" + "le fichier " * 60 + "\n")
+    write_grid(OWN)
+    Grid.read("grid.yml").prepare()
+    left_out = "note: eng-fra: 1 of 97 sentences left out, longer than --max-length 64"
+    assert capsys.readouterr().err.count(left_out) == 1
+
+
 # --- what is run -------------------------------------------------------------------------------
 
 

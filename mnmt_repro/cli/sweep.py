@@ -130,7 +130,7 @@ def _act_on_file(options: SweepOptions) -> int:
     store = GridRuns(grid=grid, folder=options.runs, results=options.results).store
     _check_machine(options)
     try:  # what is trained is kept, so that the sweep after a dry run has it
-        grid.make_vocabulary()
+        grid.prepare()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
     status = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
@@ -200,12 +200,15 @@ def _announce(
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, frozenset(stored), options.runs)
     seconds = seconds_left(tasks, seconds_per_cost_of(specs, stored))
+    memory = {
+        task.spec.run_id: task.spec.memory(options.device, recompute=options.recompute)
+        for task in tasks
+    }
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            memory = in_bytes(spec.memory(recompute=options.recompute))
             n = parameter_counts(spec.model)["non_embedding"]
-            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
+            takes = f"{duration(seconds[spec.run_id]):>7}  {in_bytes(memory[spec.run_id]):>8}"
             print(
                 f"{spec.run_id}  n {n:<11,}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}"
             )
@@ -215,7 +218,7 @@ def _announce(
     if not store.exists():  # a misspelled one is seen here, before anything is trained
         note(f"a new folder for their rows: {store}")
     time = duration(max(sum(seconds.values()) / options.workers, *seconds.values()))
-    most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
+    most = in_bytes(max(memory.values()))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(

@@ -318,7 +318,7 @@ def _encoded(
         unknown = float(np.mean(np.append(whole.source.flat, whole.target.flat) == UNK))
         if unknown > TOLERATED:
             notes.append(
-                f"note: {pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
+                f"{pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
                 "for some characters, which no translation can give back"
             )
         if pair in valid:
