@@ -236,8 +236,8 @@ def fractions(fit: Fit) -> pd.DataFrame:
     from mnmt_repro.laws import FractionLaw, JointLaw, effective_fraction
 
     law, columns = fit.law, ["p", "f", "f_low", "f_high"]
-    by_refits = isinstance(law, FractionLaw) and fit.spare > 0
-    if fit.identified and (by_refits or isinstance(law, JointLaw) and 1.0 in law.p):
+    single = isinstance(law, FractionLaw) or (isinstance(law, JointLaw) and 1.0 in law.p)
+    if fit.identified and single:
         return effective_fraction(fit)[columns]
     return pd.DataFrame(columns=columns)
 

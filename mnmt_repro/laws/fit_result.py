@@ -212,7 +212,13 @@ class LawFit(Generic[L_co]):
             raise InputError(f"method: {method!r}; use one of {get_args(Resampling)}")
         return pd.DataFrame(self.refit(losses), columns=list(self.names))
 
-    def band(self, *at: ArrayLike, draws: int = 500, seed: int = 0) -> pd.DataFrame:
+    def refits(self, draws: int, seed: int = 0) -> Array:
+        """Parameters (B, P) of `draws` by `resampling`; NaN without rows to spare."""
+        if self.identified and self.spare < 1:
+            return np.full((draws, len(self.names)), np.nan)
+        return self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
+
+    def band(self, *at: ArrayLike, draws: int = 500) -> pd.DataFrame:
         """95 % confidence band of the curve (not of a new run), as percentiles of refits.
 
         Parameters
@@ -220,20 +226,17 @@ class LawFit(Generic[L_co]):
         at : values of the law's `inputs`, broadcast together
         draws : int
             Number of refits, which are drawn as `resampling` says.
-        seed : int
-            Seed of these draws.
 
         Returns
         -------
         DataFrame
-            The `inputs`, then ``loss, low, high``.
+            The `inputs` (of a mixture, a column a pair), then ``loss, low, high``; without rows to
+            spare, NaN limits.
         """
         loss = self.predict(*at)
-        many = self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
-        low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)))
-        every = np.broadcast_arrays(*map(np.atleast_1d, at))
-        columns = dict(zip(self.law.inputs, every, strict=True))
-        return pd.DataFrame({**columns, "loss": loss, "low": low, "high": high})
+        many = self.law.curve(self.refits(draws), self.law.rows_at(*at))
+        low, high = uncertainty.percentiles(many)
+        return pd.DataFrame({**self.law.columns_at(*at), "loss": loss, "low": low, "high": high})
 
     def interval(self, *, draws: int = 1_000) -> dict[str, tuple[float, float]]:
         """95 % confidence interval of each parameter, by `method`.
