@@ -272,7 +272,7 @@ def test_the_command_decodes_what_is_not_decoded(
     assert command() == 0  # nothing is left to do
     monkeypatch.setitem(sys.modules, "submitit", None)  # as if not installed
     assert command("--executor", "submitit") == 2
-    assert "--executor submitit: needs submitit" in capsys.readouterr().err
+    assert "needs the extra submitit" in capsys.readouterr().err
     assert command("--sentences", "20") == 2
     message = capsys.readouterr().err
     assert "up to 30 sentences a test set, not with" in message and "--sentences" in message
