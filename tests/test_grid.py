@@ -143,6 +143,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("pieces: 380", "pieces: 3800"), ("pieces 3800: ", "this text gives at most")),
         (("eng-fra: news", "eng-deu: news"), ("line 3", "eng-deu is there twice")),
         (("pieces: 380", "pieces: 6:20"), ("pieces: must be a whole number, got '6:20'",)),
+        (("pieces: 380", "vocabulary_temperature: 0.01"), ("line 5", "must be at least 0.05")),
         ((OWN, ""), ("line 1", "must have the keys data")),
         ((OWN, "sizes: [4]\ncorpus: conlang\n"), ("line 2", "write conlang: {concepts: 64}")),
     ],

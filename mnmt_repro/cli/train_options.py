@@ -27,9 +27,9 @@ from mnmt_repro.typed_config import (
     Count,
     Few,
     Part,
-    Positive,
     Seed,
     Share,
+    Temperature,
     build,
     setting,
 )
@@ -92,7 +92,7 @@ class TrainOptions:
         group="mixture (default: as many sentences as a pair has)",
         metavar="PAIR=WEIGHT,...",
     )
-    temperature: Positive | None = setting("weights are size ** (1 / temperature)")
+    temperature: Temperature | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
         "multiply the size of a pair by FACTOR", metavar="PAIR=FACTOR"
     )
@@ -104,7 +104,7 @@ class TrainOptions:
     dropout: Part = setting("dropout between and inside blocks", 0.0)
     attention_dropout: Part = setting("dropout of attention weights, with --arch fairseq", 0.0)
     pieces: Count = setting("size of the vocabulary that is trained", 4000)
-    vocabulary_temperature: Positive = setting(
+    vocabulary_temperature: Temperature = setting(
         "text for the vocabulary is sampled by size ** (1 / T)", 1.0, metavar="T"
     )
     vocabulary: Path | None = setting(

@@ -38,8 +38,8 @@ from mnmt_repro.typed_config import (
     Few,
     FieldError,
     Part,
-    Positive,
     Seed,
+    Temperature,
     build,
     check,
     place,
@@ -160,7 +160,7 @@ class Grid:
     attention_dropout: Part = 0.0
     tags: Literal["auto", "none", "source", "both"] = "auto"
     pieces: Count = 4000
-    vocabulary_temperature: Positive = 1.0
+    vocabulary_temperature: Temperature = 1.0
     vocabulary: Path | None = None
 
     def __post_init__(self) -> None:
