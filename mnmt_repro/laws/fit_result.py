@@ -88,19 +88,24 @@ class LawFit(Generic[L_co]):
     @property
     def alpha(self) -> float:
         """The exponent of the size."""
-        return self.params["alpha"]
+        return self._named("alpha")
 
     @property
     def l_inf(self) -> float:
         """The irreducible loss (the highest reachable quality with direction ``"max"``)."""
-        return self.params["l_inf"]
+        return self._named("l_inf")
 
     @property
     def beta(self) -> Any:
         """The multiplier; of a joint law, a dict of multiplier by weight, or by group."""
         if keys := self.law.keys:
             return dict(zip(keys, self.values[2:].tolist(), strict=True))
-        return self.params["beta"]
+        return self._named("beta")
+
+    def _named(self, name: str) -> float:
+        if name not in self.names:
+            raise AttributeError(f"the law has no {name}; its parameters: {', '.join(self.names)}")
+        return self.params[name]
 
     @property
     def observations(self) -> int:
