@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import check_device, check_folder
-from mnmt_repro.cli.stopping import workers_asked_to_stop
+from mnmt_repro.cli.stopping import status, workers_asked_to_stop
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.typed_config import Count, Few, required, setting
 
@@ -133,10 +133,10 @@ def _act_on_file(options: SweepOptions) -> int:
         grid.prepare()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
-    status = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
-    if not (options.dry_run or status):
+    ended = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
+    if not (options.dry_run or ended):
         print(f"rows: {store}\nnext: mnmt-repro fit {shlex.quote(str(store))}")
-    return status
+    return ended
 
 
 def _train(
@@ -167,10 +167,7 @@ def _train(
             stop=stop,
             **which,
         )
-        if stop():
-            tell(f"{options.runs}: stopped, and saved; the same command goes on from there")
-            return 130
-    return 1 if failures else 0
+        return status(stop, bool(failures), options.runs)
 
 
 def _check_machine(options: SweepOptions) -> None:
