@@ -157,9 +157,10 @@ def flops_per_target_token(
     """Training FLOPs per target token (forward and backward).
 
     Convention: a multiply and an add are 2 FLOPs, the backward pass costs twice the forward one, so
-    each weight that a token meets costs 6; embedding look-ups cost nothing, the output projection
-    does count; attention scores and mixing cost 2 * 2 * width * keys a query and layer, counted in
-    full (causal masking is not credited); norms, softmax and activations are left out.
+    each weight that a token meets costs 6, also scales of norms and tables of relative positions;
+    embedding look-ups cost nothing, the output projection does count; attention scores and mixing
+    cost 2 * 2 * width * keys a query and layer, counted in full (causal masking is not credited);
+    softmax and activations are left out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The text of a declared run: training, validation and test, encoded."""
+"""The text of a run: training, validation and test, encoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's own text, and what is held out of it. No torch is needed here."""
+"""The text of a user's run: her own, with what is held out of it, or a corpus's. Needs no torch."""
 
 from __future__ import annotations
 
