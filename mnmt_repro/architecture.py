@@ -157,9 +157,10 @@ def flops_per_target_token(
     """Training FLOPs per target token (forward and backward).
 
     Convention: a multiply and an add are 2 FLOPs, the backward pass costs twice the forward one, so
-    each weight that a token meets costs 6; embedding look-ups cost nothing, the output projection
-    does count; attention scores and mixing cost 2 * 2 * width * keys a query and layer, counted in
-    full (causal masking is not credited); norms, softmax and activations are left out.
+    each weight that a token meets costs 6, also scales of norms and tables of relative positions;
+    embedding look-ups cost nothing, the output projection does count; attention scores and mixing
+    cost 2 * 2 * width * keys a query and layer, counted in full (causal masking is not credited);
+    softmax and activations are left out.
 
     Parameters
     ----------
@@ -213,14 +214,15 @@ def training_memory(
     batch_tokens: int,
     sentence_tokens: int,
     optimiser: str,
+    sliced: bool = True,
     recompute: bool = False,
     shards: int = 1,
 ) -> int:
     """Bytes that training takes, about: what stays and what one step's gradient needs.
 
     Weights, gradients and the update are three numbers a parameter, AdamW's moments two more.
-    What the backward pass needs of the forward one grows with the tokens of a step. Of scores over
-    the vocabulary only a slice of tokens is held at a time. Programs and text come on top.
+    What the backward pass needs of the forward one grows with the tokens of a step. Programs and
+    text come on top.
 
     Parameters
     ----------
@@ -228,6 +230,9 @@ def training_memory(
         Target tokens of a step, and about as many source tokens.
     sentence_tokens
         Of the longest sentence, to which a batch may be padded.
+    sliced
+        Whether scores over the vocabulary are held of a slice of tokens at a time, as on a CPU, or
+        of all of them, as on a GPU.
     recompute
         Whether layers are computed again in the backward pass, one at a time.
     shards
@@ -235,15 +240,14 @@ def training_memory(
 
     Examples
     --------
-    Paper A's first size on batches of 500k tokens takes several GPUs; a 32nd of it takes little:
+    Paper A's first size on a 32nd of its batches of 500k tokens, on a CPU and on a GPU:
 
-    >>> for tokens in (500_000, 500_000 // 32):
-    ...     needed = training_memory(
-    ...         PAPER_A[0].config, batch_tokens=tokens, sentence_tokens=64, optimiser="adafactor"
-    ...     )
+    >>> step = {"batch_tokens": 500_000 // 32, "sentence_tokens": 64, "optimiser": "adafactor"}
+    >>> for sliced in (True, False):
+    ...     needed = training_memory(PAPER_A[0].config, **step, sliced=sliced)
     ...     print(f"{needed / 2**30:.1f} GiB")
-    147.0 GiB
     6.6 GiB
+    28.6 GiB
     """
     d, inner, heads = config.d_model, config.attention_width, config.heads
     hidden = (6 if config.feed_forward == "gated-gelu" else 3) * config.d_ff
@@ -256,7 +260,7 @@ def training_memory(
     else:
         layers = config.encoder_layers * encoder + config.decoder_layers * decoder
     parameters = parameter_counts(config)["total"] * (5 if optimiser == "adamw" else 3) // shards
-    slices = 3 * min(batch_tokens, SLICE_TOKENS) * config.vocab_size
+    slices = 3 * min(batch_tokens, SLICE_TOKENS if sliced else batch_tokens) * config.vocab_size
     return 4 * (parameters + batch_tokens * layers + slices)
 
 

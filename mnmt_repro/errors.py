@@ -16,6 +16,14 @@ class InputError(ValueError):
     """
 
 
+def missing_extra(error: ImportError, extra: str) -> InputError:
+    """What to raise where a package of an extra cannot be imported.
+
+    `pip` takes the name for what is installed, a wheel or a checkout: no index has it.
+    """
+    return InputError(f"needs the extra {extra} ({error}): pip install 'mnmt-repro[{extra}]'")
+
+
 def tell(*lines: str) -> None:
     """Print lines to standard error, each under the name of the program."""
     for line in lines:

@@ -6,7 +6,7 @@
 - Paper B: fairseq (`ModelConfig.fairseq`): LayerNorm, biases, two-matrix ReLU feed-forward,
   sinusoidal positions, one table for input and output.
 - Pre-LN throughout; attention through `scaled_dot_product_attention`; keys and values are cached
-  when decoding; the loss never holds the logits of a whole batch at once.
+  when decoding; on a CPU the loss never holds the logits of a whole batch at once.
 
 Shapes: B sentences, S source tokens, T target tokens, d = d_model, H heads, V pieces.
 """

@@ -73,6 +73,8 @@ SEEDS = 2**31  # what every generator takes
 Seed = Annotated[int, Range(0, SEEDS, below=True)]
 Positive = Annotated[float, Range(0, above=True)]
 Amount = Annotated[float, Range(0)]
+Temperature = Annotated[float, Range(0.05)]
+"""Below, powers of sizes overflow."""
 Penalty = Annotated[float, Range(0, 10)]
 """Exponent of a length; powers above are too large to be numbers."""
 Share = Annotated[float, Range(0, 1)]

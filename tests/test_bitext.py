@@ -140,7 +140,7 @@ def test_tsv(tmp_path: Path) -> None:
         ("eng\tdeu\n", "a.tsv: holds no sentence"),
         ("eng\tfra\nYes\tOui\n", r"line 1: no column 'deu'; the columns are \['eng', 'fra'\]"),
         ("eng\tdeu\nYes\tJa\nNo\n", r"line 3: 1 fields, but the header has 2"),
-        ("eng\tdeu\nYes\tJa\nNo\t\n", r"a.tsv: line 3: no text in 'deu'; mend or .*--skip-bad"),
+        ("eng\tdeu\nYes\tJa\nNo\t\n", r"a.tsv: line 3: no text in 'deu'; mend or .*[?]skip_bad"),
         (
             "eng\tdeu\n\nA\tB\neng\tdeu\n\tJa\nNo\n",
             (

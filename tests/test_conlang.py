@@ -13,7 +13,6 @@ from mnmt_repro.corpora.conlang import (
     Conlang,
     ConlangConfig,
     irreducible_entropy,
-    irreducible_entropy_per_sentence,
     split_of,
     zipf_probabilities,
 )
@@ -178,7 +177,6 @@ def test_what_is_not_conlang_is_refused():
 def test_irreducible_entropy_by_hand():
     # One fair bit a concept, two concepts of two syllables and an end of sentence.
     config = ConlangConfig(min_concepts=2, max_concepts=2, synonymy=0.5)
-    assert irreducible_entropy_per_sentence(config, "src-aaa") == pytest.approx(2 * math.log(2))
     assert irreducible_entropy(config, "src-aaa") == pytest.approx(2 * math.log(2) / 5)
     assert irreducible_entropy(ConlangConfig(synonymy=0.0), "aaa-src") == 0.0
 
@@ -218,7 +216,6 @@ def test_irreducible_entropy_against_the_joint_distribution_of_strings(pair, sim
         marginal[s] += p
     assert sum(marginal.values()) == pytest.approx(1.0)
     entropy = -sum(p * math.log(p / marginal[s]) for (s, _), p in joint.items())
-    assert irreducible_entropy_per_sentence(config, pair) == pytest.approx(entropy, rel=1e-12)
     assert irreducible_entropy(config, pair) == pytest.approx(entropy / tokens, rel=1e-12)
 
     # What the generator writes is that distribution: plug-in entropy of 200,000 sentences.

@@ -19,7 +19,6 @@ import sacrebleu
 import torch
 from small_runs import EASY, PAIRS, VARIED, adamw, sentences
 from test_experiments import tiny_spec
-from test_sweep import InThisProcess
 
 from mnmt_repro import results
 from mnmt_repro.cli import main
@@ -32,7 +31,6 @@ from mnmt_repro.evaluation.search import translate
 from mnmt_repro.papers.cohorts import catalogue
 from mnmt_repro.results import decodings
 from mnmt_repro.runs import decoding
-from mnmt_repro.runs import sweep as sweep_module
 from mnmt_repro.runs.data import CONLANG_TEST_SENTENCES, TestSet
 from mnmt_repro.runs.decoding import decode, settings_of
 from mnmt_repro.runs.execute import execute
@@ -251,11 +249,11 @@ def command(
     both = (trained.spec, other.spec)
     cohort = types.SimpleNamespace(runs=lambda: iter(both), decoded=lambda: iter(both))
     monkeypatch.setattr(catalogue, "find_cohort", lambda name, tier: cohort)
-    monkeypatch.setattr(sweep_module, "process_pool", lambda workers: InThisProcess())
 
     def run(*options: str, runs: Path = trained.runs) -> int:
         folders = ["--runs", str(runs), "--results", str(tmp_path / "store")]
-        return main(["sweep", "mine", "--decode", "--sentences", "30", *folders, *options])
+        here = ["--sentences", "30", "--workers", "1", *folders]
+        return main(["sweep", "mine", "--decode", *here, *options])
 
     return run
 
@@ -272,7 +270,9 @@ def test_the_command_decodes_what_is_not_decoded(
     assert results.load(root=tmp_path / "store")["chrf"].notna().all()
     monkeypatch.setattr(decoding, "search_all", no_search)
     assert command() == 0  # nothing is left to do
-    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "submitit", None)  # as if not installed
+    assert command("--executor", "submitit") == 2
+    assert "needs the extra submitit" in capsys.readouterr().err
     assert command("--sentences", "20") == 2
     message = capsys.readouterr().err
     assert "up to 30 sentences a test set, not with" in message and "--sentences" in message
@@ -381,3 +381,5 @@ def test_without_bleurt_it_is_said_what_is_needed(
         learned_metrics.bleurt(["a"], ["a"], weights)
     assert command("--bleurt", str(tmp_path / "none")) == 2
     assert "holds no BLEURT weights" in capsys.readouterr().err
+    assert main(["sweep", "mine", "--bleurt", str(weights)]) == 2
+    assert "--bleurt: goes with --decode" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from mnmt_repro.cli import TRAIN_TIER
+from mnmt_repro.runs import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -33,8 +34,8 @@ def tiers(*extras: str) -> list[str]:
 
 
 def test_conda_and_pip_install_the_same() -> None:
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-    *plain, nested = environment["dependencies"]
+    declared = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    *plain, nested = declared["dependencies"]
     listed = plain + [each for each in nested["pip"] if not each.startswith("--")]
     conda = dict(split(each) for each in listed)
     assert conda.pop("python") == PROJECT["requires-python"]
@@ -45,6 +46,11 @@ def test_conda_and_pip_install_the_same() -> None:
     }
     assert conda == pip
     assert "--editable ." in nested["pip"]
+
+
+def test_a_wheel_has_no_commit_of_the_repository_around_it(monkeypatch) -> None:
+    monkeypatch.setattr(environment, "ROOT", ROOT / "tests")
+    assert environment.current_commit() == "unknown"
 
 
 def test_a_new_major_release_cannot_break_a_user() -> None:

@@ -107,6 +107,8 @@ def test_pairs_without_a_weight_share_the_rest_evenly() -> None:
 def test_a_run_of_a_grid_is_that_of_train() -> None:
     write_texts()
     write_grid(OWN)
+    text = Grid.read("grid.yml").text
+    assert text.hashes is text.hashes  # all sentences are read for them
     data = [part for pair, name in TEXTS.items() for part in ("--data", f"{pair}={name}.tsv")]
     settings = {
         "pieces": 380, "d-model": 8, "heads": 2, "steps": 60, "warmup-steps": 10,
@@ -141,6 +143,7 @@ def test_a_run_of_a_grid_is_that_of_train() -> None:
         (("pieces: 380", "pieces: 3800"), ("pieces 3800: ", "this text gives at most")),
         (("eng-fra: news", "eng-deu: news"), ("line 3", "eng-deu is there twice")),
         (("pieces: 380", "pieces: 6:20"), ("pieces: must be a whole number, got '6:20'",)),
+        (("pieces: 380", "vocabulary_temperature: 0.01"), ("line 5", "must be at least 0.05")),
         ((OWN, ""), ("line 1", "must have the keys data")),
         ((OWN, "sizes: [4]\ncorpus: conlang\n"), ("line 2", "write conlang: {concepts: 64}")),
     ],
@@ -197,6 +200,16 @@ def test_numbers_may_be_written_as_yaml_does_not_read_them() -> None:
     training = Grid.read("grid.yml").training
     assert (training.learning_rate, training.target_tokens) == (0.3, 60_000)
     assert Grid.read("grid.yml").conlang == VARIED
+
+
+def test_what_runs_leave_out_of_the_text_is_noted_once(capsys) -> None:
+    write_texts()
+    with Path("news.tsv").open("a", encoding="utf-8") as file:
+        file.write("the file " * 60 + "\t" + "le fichier " * 60 + "\n")
+    write_grid(OWN)
+    Grid.read("grid.yml").prepare()
+    left_out = "note: eng-fra: 1 of 97 sentences left out, longer than --max-length 64"
+    assert capsys.readouterr().err.count(left_out) == 1
 
 
 # --- what is run -------------------------------------------------------------------------------

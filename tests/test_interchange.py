@@ -403,7 +403,7 @@ def test_a_package_that_ctranslate2_needs_is_named(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
     command = ["export", str(models["nllb"][0]), "--to", "ct2", "-o", str(tmp_path / "out")]
-    fails(command, capsys, f"{package} is not installed", "'.[ct2]'")
+    fails(command, capsys, f"import of {package}", "'mnmt-repro[ct2]'")
     assert not (tmp_path / "out").exists()
 
 

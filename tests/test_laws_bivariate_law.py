@@ -47,6 +47,7 @@ def test_proportional_scaling_is_the_power_law() -> None:
     total = np.geomspace(1e6, 1e9, 8)
     line = fit_power_law(total, fit.predict(0.3 * total, 0.7 * total))
     beta, e, d, l_inf = fit.values
+    assert fit.beta == beta and not hasattr(fit, "alpha")
     reduced = {"alpha": e + d, "l_inf": l_inf, "beta": beta * 0.3**-e * 0.7**-d}
     assert line.params == pytest.approx(reduced, rel=1e-5)
 

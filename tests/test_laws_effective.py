@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from mnmt_repro.errors import InputError
-from mnmt_repro.laws import effective_fraction, fit_joint_law
+from mnmt_repro.laws import effective_fraction, fit_fraction, fit_joint_law
 
 F = {0.05: 0.15, 0.3: 0.4, 0.5: 0.6, 1.0: 1.0}
 
@@ -50,3 +50,12 @@ def test_needs_the_single_pair_and_an_identified_law() -> None:
         effective_fraction(fit_joint_law(frame[frame.p < 1]))
     unknown = effective_fraction(fit_joint_law(frame.assign(cross_entropy=2.0)))
     assert unknown.f.isna().all() and unknown.f_low.isna().all()
+
+
+def test_a_fraction_without_rows_to_spare_has_no_interval() -> None:
+    frame = law_grids.grid(lambda p: 0.8 * (p - 1) + 1, 0.0, 0, (0.5, 1.0))
+    few = frame[frame["n_non_embedding"].rank(method="dense") <= 2]
+    fit = fit_fraction(few, form="eq13")
+    assert fit.spare == 0
+    table = effective_fraction(fit)
+    assert table.f[0] == pytest.approx(0.6, rel=1e-3) and table.f_low.isna().all()

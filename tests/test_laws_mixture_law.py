@@ -42,6 +42,11 @@ def test_recovers_the_exact_law_and_predicts_another_mixture_and_size() -> None:
     q = 0.5 + 0.3 * 0.3 + 0.05 * 0.2
     expected = (1.5 + 40 * 1e7**-0.3) * q**-0.2
     assert fit.predict({"zho": 0.2, "fra": 0.3, "deu": 0.5}, 1e7) == pytest.approx([expected])
+    half = pd.DataFrame({"zho": [0.2], "fra": [0.3], "deu": [0.5]})
+    for mixture in (half, half[PAIRS].to_numpy()):
+        band = fit.band(mixture, [1e5, 1e7], draws=20)
+        assert band["deu"].tolist() == [0.5, 0.5] and band["n"].tolist() == [1e5, 1e7]
+        assert band["loss"][1] == pytest.approx(expected)
     assert fit.predict({"deu": 1.0}, [1e5, 1e6]) == pytest.approx(
         1.5 + 40 * np.array([1e5, 1e6]) ** -0.3
     )

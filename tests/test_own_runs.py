@@ -92,12 +92,14 @@ def test_a_corpus_gives_the_pieces_and_test_set_of_a_declared_run(spec: RunSpec)
     }
 
 
-def test_the_folder_of_a_declared_run_is_opened_like_a_users(spec: RunSpec) -> None:  # noqa: F811
-    execute(spec, Path("declared"), progress_bar=False)
+def test_the_folder_of_a_declared_run_is_opened_like_a_users(spec: RunSpec, capsys) -> None:  # noqa: F811
+    stored = execute(spec, Path("declared"), progress_bar=False)["rows"]
     trained = load_trained(Path("declared"))
     assert trained.weights == spec.mixture.weights and trained.tags == "both"
     assert trained.vocabulary.hash == run_vocabulary(spec).hash
-    assert main(["evaluate", "declared", "--limit", "4"]) == 0
+    assert main(["evaluate", "declared", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows == [pytest.approx({name: row[name] for name in rows[0]}) for row in stored]
     assert main(["upgrade", "--from", "declared", "--wider", "2", "--out", "start"]) == 0
 
 

@@ -86,6 +86,16 @@ def test_an_interruption_cancels_what_may_never_begin() -> None:
     assert task.is_set() and future.result() is None
 
 
+def test_an_interruption_ends_no_other_process_of_the_caller() -> None:
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    with pytest.raises(KeyboardInterrupt), process_pool(1):
+        raise KeyboardInterrupt
+    other.join(0.5)
+    assert other.is_alive()
+    other.kill()
+
+
 def test_two_workers_a_failing_run_a_killed_worker_and_a_second_call(
     tmp_path: Path, capsys
 ) -> None:

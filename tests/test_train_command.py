@@ -88,6 +88,13 @@ def test_sentences_that_are_left_out_are_counted(capsys) -> None:
     assert "eng-deu: 1 of 121 sentences left out, longer than --max-length 64\n" in shown
 
 
+def test_bad_lines_of_validation_text_are_skipped_too(capsys) -> None:
+    Path("valid.tsv").write_text("eng\tdeu\nYes\tJa\nNo\n", encoding="utf-8")
+    options = [*OWN, "--valid", "eng-deu=valid.tsv", "--out", "run"]
+    fails(options, capsys, "valid.tsv: line 3", "skip_bad=yes")
+    assert main([*options, "--skip-bad"]) == 0
+
+
 @pytest.mark.parametrize("name", ["log.jsonl", "vocabulary.model", "notes.txt"])
 def test_other_peoples_files_are_not_overwritten(capsys, name: str) -> None:
     Path("mine").mkdir()

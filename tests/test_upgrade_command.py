@@ -323,6 +323,7 @@ def broken(trained: Path, tmp_path_factory) -> Path:
 def test_options_that_an_upgraded_model_has_settled_are_refused(here: Path, capsys) -> None:
     assert main(UPGRADE) == 0
     capsys.readouterr()
+    Path("start/config.json").touch()  # as a Hugging Face model has; `run.json` goes first
     on = TRAIN_ON[:-2]
     for options in (["--d-model", "32"], ["--vocabulary", "both.model"], ["--arch", "t5"]):
         fails([*on, *options], capsys, f"{options[0]}: the upgraded model's own stays")

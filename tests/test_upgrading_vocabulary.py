@@ -123,7 +123,8 @@ def hand_made() -> PieceMap:
     special = [Piece(kind="special", text=role) for role in ("pad", "eos", "unk", "bos")]
     a, b, c, ab = (Piece(kind="text", text=text) for text in ("a", "b", "c", "ab"))
     d = Piece(kind="text", text="d")
-    return match_meanings([*special, a, b, c], [*special, ab, b, d, a], splits={4: (4, 5), 6: ()})
+    pieces = match_meanings([*special, a, b, c], [*special, ab, b, d, a])
+    return replace(pieces, splits={4: (4, 5), 6: ()})
 
 
 @pytest.mark.parametrize(

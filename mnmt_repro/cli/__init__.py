@@ -21,8 +21,7 @@ from typing import cast
 
 from mnmt_repro import __version__
 from mnmt_repro.cli.options import PURPOSES, HelpFormatter, Parser, add_command
-from mnmt_repro.errors import InputError, remedy, tell
-from mnmt_repro.repository import ARCHIVE
+from mnmt_repro.errors import InputError, missing_extra, remedy, tell
 
 TRAIN_TIER = ("torch", "sentencepiece", "sacrebleu", "safetensors", "google")
 """Packages that only the extra `train` installs; protobuf is imported as `google`."""
@@ -134,10 +133,7 @@ def main(
         missing = (getattr(error, "name", None) or "").partition(".")[0]
         if missing not in TRAIN_TIER or not isinstance(error, ModuleNotFoundError):
             raise
-        how = "pip install 'WHEEL[train]', with the file of the wheel"
-        if not ARCHIVE.is_file():
-            how = "`make install` in the project's folder, or pip install -e '.[train]'"
-        tell(f"`{asked}` needs {missing}, which is not installed: {how}")
+        tell(f"`{asked}` {missing_extra(error, 'train')}")
         return 2
     except KeyboardInterrupt:
         tell(f"interrupted{then}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mnmt_repro.corpora.encoding import SyllableVocabulary
 from mnmt_repro.corpora.mixture import Mixture
 from mnmt_repro.errors import InputError
-from mnmt_repro.runs.trained import START, read_about, read_checkpoint, read_vocabulary
+from mnmt_repro.runs.trained import START, is_imported, read_about, read_checkpoint, read_vocabulary
 from mnmt_repro.training.config import TrainingConfig
 from mnmt_repro.typed_config import build
 from mnmt_repro.upgrading.config import UpgradeConfig, steps_to_rise
@@ -123,9 +123,7 @@ def read_upgraded(folder: Path) -> dict[str, Any]:
     InputError
         When the folder holds none.
     """
-    from mnmt_repro.interchange import is_hf
-
-    about = {} if is_hf(folder) else read_about(folder)
+    about = {} if is_imported(folder) else read_about(folder)
     if "upgrade" not in about:
         raise InputError(
             f"--continue-from {folder}: is a trained model, not an upgraded one; "

@@ -47,7 +47,7 @@ def work_through(
         When it can be done for no run that lacks it.
     """
     from mnmt_repro.runs.finished import without_checkpoint
-    from mnmt_repro.runs.sweep import process_pool, sweep
+    from mnmt_repro.runs.sweep import executor_of, sweep
 
     mine = [spec for spec in specs if spec.run_id in todo]
     needed = {spec.run_id: spec for each in mine for spec in needs(each)}
@@ -75,7 +75,7 @@ def work_through(
         folder = options.runs / spec.run_id
         return partial(make, spec, folder, stored[spec.run_id], device=options.device)
 
-    with process_pool(options.workers) as executor:
+    with executor_of(options.executor, options.workers, options.runs) as executor:
         failures = sweep(
             there,
             is_done=lambda spec: False,

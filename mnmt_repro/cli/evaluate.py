@@ -21,9 +21,6 @@ from mnmt_repro.typed_config import required, setting
 if TYPE_CHECKING:
     from mnmt_repro.runs.trained import Trained
 
-_METRICS = ("bleu", "chrf", "chrfpp", "spbleu", "piece_bleu")
-_FORMATS = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(_METRICS, "{:.2f}".format)}
-
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions(JsonOption, SearchOptions, TestSetOptions):
@@ -75,9 +72,12 @@ def act(options: EvaluateOptions) -> int:
 
 def _show(frame: pd.DataFrame) -> None:
     """The scores as a table, and below it how BLEU and chrF were computed."""
+    from mnmt_repro.results.schema import STORED_METRICS
+
+    formats = {"cross_entropy": "{:.4f}".format, **dict.fromkeys(STORED_METRICS, "{:.2f}".format)}
     signatures = [column for column in frame.columns if column.endswith("_signature")]
     table = frame.drop(columns=signatures)
-    show(table.to_string(index=False, na_rep="", formatters=_FORMATS))
+    show(table.to_string(index=False, na_rep="", formatters=formats))
     for column in signatures:
         for signature in frame[column].dropna().unique():
             print(f"{column.removesuffix('_signature')}: {signature}")
@@ -87,12 +87,10 @@ def _scores(
     trained: Trained, name: str, text: Bitext, options: EvaluateOptions
 ) -> Iterator[dict[str, Any]]:
     from mnmt_repro.evaluation.metrics import scores
-    from mnmt_repro.runs.data import SHARED_DOMAINS, TestSet
+    from mnmt_repro.runs.data import TestSet
     from mnmt_repro.runs.execute import score
 
-    common = SHARED_DOMAINS.get(trained.corpus, ()) if name == "indomain" else ()
-    shared = tuple(domain for domain in common if domain in (text.domain or ()))
-    test = TestSet.of(name, text, trained.vocabulary, trained.tags, shared)
+    test = TestSet.of(name, text, trained.vocabulary, trained.tags, trained.corpus)
     tell_unknown(trained.folder, test.text, f"{text.pair}, {name}")
     outputs = None
     if options.decode:

@@ -194,9 +194,12 @@ def as_options(text: str) -> str:
 
     >>> as_options('the score falls with size, against direction="max"')
     'the score falls with size, against --direction max'
+    >>> as_options('or use form="eq13"')
+    'or use --law eq13'
     """
     text = re.sub(r"\brow (\d+)\b", r"line \1", text)
     text = re.sub(r"^(ceiling|errors): ", r"--\1: ", text)
+    text = text.replace('form="', 'law="')  # which names the form of its fraction
     return re.sub(r'(\w+)="(\w+)"', r"--\1 \2", text)
 
 
@@ -233,8 +236,8 @@ def fractions(fit: Fit) -> pd.DataFrame:
     from mnmt_repro.laws import FractionLaw, JointLaw, effective_fraction
 
     law, columns = fit.law, ["p", "f", "f_low", "f_high"]
-    by_refits = isinstance(law, FractionLaw) and fit.spare > 0
-    if fit.identified and (by_refits or isinstance(law, JointLaw) and 1.0 in law.p):
+    single = isinstance(law, FractionLaw) or (isinstance(law, JointLaw) and 1.0 in law.p)
+    if fit.identified and single:
         return effective_fraction(fit)[columns]
     return pd.DataFrame(columns=columns)
 

@@ -20,7 +20,7 @@ class RecommendOptions(JsonOption, TableOptions):
     prefer: tuple[str, ...] = setting(
         "how much each pair counts in the mean loss (default: all alike)", (), metavar="PAIR=W,..."
     )
-    form: Literal["eq12", "eq13"] = setting("shape of the effective fraction", "eq12")
+    law: Literal["eq12", "eq13"] = setting("equation of the effective fraction", "eq12")
     force: bool = setting("print weights that the runs do not support", False)
 
 
@@ -45,7 +45,7 @@ def act(options: RecommendOptions) -> int:
         )
     wishes = [wish for text in options.prefer for wish in comma_list(text)]
     importance = named_numbers(wishes, "--prefer") if options.prefer else None
-    asked: Asked = "auto" if options.mixture_column else options.form
+    asked: Asked = "auto" if options.mixture_column else options.law
     laws = {pair: law for pair, (_, law) in fit_table(frame, options, asked).items()}
     with of_pair():
         best = recommend_weights(laws, options.n, importance)

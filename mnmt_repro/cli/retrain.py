@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnmt_repro.cli.options import check_device
-from mnmt_repro.cli.stopping import workers_asked_to_stop
+from mnmt_repro.cli.stopping import status, workers_asked_to_stop
 from mnmt_repro.cli.sweep import PoolOptions
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError, tell
+from mnmt_repro.errors import InputError
 from mnmt_repro.results.repeats import BEGINNING, END
 from mnmt_repro.typed_config import required, setting
 
@@ -97,10 +97,8 @@ def act(options: RetrainOptions) -> int:
             at_once=options.workers,
             stop=stop,
         )
-        if stop():
-            tell(f"{options.runs}: stopped, and saved; the same command goes on from there")
-            return 130
-    return 1 if failures or not all(comparison.reproduced for comparison in compared) else 0
+        other = not all(comparison.reproduced for comparison in compared)
+        return status(stop, bool(failures) or other, options.runs)
 
 
 def _whole(

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mnmt_repro.errors import tell
+
 
 @contextmanager
 def workers_asked_to_stop(folder: Path) -> Iterator[Callable[[], bool]]:
@@ -21,6 +23,14 @@ def workers_asked_to_stop(folder: Path) -> Iterator[Callable[[], bool]]:
             yield flag.exists
         finally:
             flag.unlink(missing_ok=True)
+
+
+def status(stop: Callable[[], bool], failed: bool, folder: Path) -> int:
+    """Exit status of runs in `folder`: 130 where they were asked to stop, and are told so."""
+    if stop():
+        tell(f"{folder}: stopped, and saved; the same command goes on from there")
+        return 130
+    return int(failed)
 
 
 @contextmanager

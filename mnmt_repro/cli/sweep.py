@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from mnmt_repro.architecture import parameter_counts
 from mnmt_repro.cli.options import check_device, check_folder
-from mnmt_repro.cli.stopping import workers_asked_to_stop
+from mnmt_repro.cli.stopping import status, workers_asked_to_stop
 from mnmt_repro.declared import cohorts_module
-from mnmt_repro.errors import InputError, note, tell
+from mnmt_repro.errors import InputError, note
 from mnmt_repro.runs.spec import RunSpec
 from mnmt_repro.typed_config import Count, Few, required, setting
 
@@ -85,6 +85,9 @@ def act(options: SweepOptions) -> int:
         raise InputError("--decode and --analyse are of cohorts; leave them out")
     if options.decode and options.analyse:
         raise InputError("--analyse: not with --decode; leave one of the two out")
+    for name in ("sentences", "bleurt"):
+        if getattr(options, name) is not None and not options.decode:
+            raise InputError(f"--{name}: goes with --decode; add that, or leave --{name} out")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("a sweep starts its own processes; torchrun is for a single `train`")
     return _act_on_file(options) if own else _act_on_cohorts(options)
@@ -127,13 +130,13 @@ def _act_on_file(options: SweepOptions) -> int:
     store = GridRuns(grid=grid, folder=options.runs, results=options.results).store
     _check_machine(options)
     try:  # what is trained is kept, so that the sweep after a dry run has it
-        grid.make_vocabulary()
+        grid.prepare()
     except InputError as error:
         raise InputError(f"{options.names[0]}: {error}") from error
-    status = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
-    if not (options.dry_run or status):
+    ended = _train(options, grid.runs, store, {}, among=grid.runs, source=grid.source)
+    if not (options.dry_run or ended):
         print(f"rows: {store}\nnext: mnmt-repro fit {shlex.quote(str(store))}")
-    return status
+    return ended
 
 
 def _train(
@@ -164,10 +167,7 @@ def _train(
             stop=stop,
             **which,
         )
-        if stop():
-            tell(f"{options.runs}: stopped, and saved; the same command goes on from there")
-            return 130
-    return 1 if failures else 0
+        return status(stop, bool(failures), options.runs)
 
 
 def _check_machine(options: SweepOptions) -> None:
@@ -197,12 +197,15 @@ def _announce(
     missing = [spec for spec in specs if spec.run_id not in stored]
     tasks = plan(missing, frozenset(stored), options.runs)
     seconds = seconds_left(tasks, seconds_per_cost_of(specs, stored))
+    memory = {
+        task.spec.run_id: task.spec.memory(options.device, recompute=options.recompute)
+        for task in tasks
+    }
     if options.dry_run:
         for task in tasks:
             spec, why = task.spec, "  (for its weights only)" if task.only_weights else ""
-            memory = in_bytes(spec.memory(recompute=options.recompute))
             n = parameter_counts(spec.model)["non_embedding"]
-            takes = f"{duration(seconds[spec.run_id]):>7}  {memory:>8}"
+            takes = f"{duration(seconds[spec.run_id]):>7}  {in_bytes(memory[spec.run_id]):>8}"
             print(
                 f"{spec.run_id}  n {n:<11,}  {takes}  {names.get(spec.run_id, '')}{spec.label}{why}"
             )
@@ -212,7 +215,7 @@ def _announce(
     if not store.exists():  # a misspelled one is seen here, before anything is trained
         note(f"a new folder for their rows: {store}")
     time = duration(max(sum(seconds.values()) / options.workers, *seconds.values()))
-    most = in_bytes(max(task.spec.memory(recompute=options.recompute) for task in tasks))
+    most = in_bytes(max(memory.values()))
     added = len(tasks) - len(missing)
     parents = f" and {added} that they begin with" if added else ""
     print(

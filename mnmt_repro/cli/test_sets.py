@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mnmt_repro.cli.options import comma_list
-from mnmt_repro.corpora.bitext import SKIP_BAD, read_bitexts, skipping_bad
+from mnmt_repro.corpora.bitext import SKIP_BAD, parse_spec, read_bitexts, skipping_bad
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.errors import InputError, printable, tell
 from mnmt_repro.typed_config import Count, setting
@@ -53,8 +53,7 @@ def read_test_sets(trained: Trained, options: TestSetOptions) -> Iterator[tuple[
     for spec in options.data:
         for pair, text in read_bitexts(skipping_bad([spec], options.skip_bad)).items():
             trained.check_direction(pair, f"--data {pair}")
-            files = spec.partition("=")[2].partition("?")[0].split(",")
-            name = printable(",".join(Path(file).name for file in files))
+            name = printable(",".join(path.name for path in parse_spec(spec).paths))
             yield name, _first(text, options.limit)
     if trained.any_pair and options.test and not pairs:
         raise InputError("--test: the model may translate any pair, so name some with --pairs")

@@ -183,7 +183,7 @@ def _train(options: TrainOptions, held: ExitStack) -> int:
             vocabulary.check_free(folder / VOCABULARY)
         data = load_run_data(spec, text, vocabulary)
         if group.first:
-            tell(*data.notes)
+            note(*data.notes)
             # Nothing is wrong with text and options: only now is anything written.
             take_run(folder, spec, held)
             tell(*path)
@@ -229,7 +229,7 @@ def _check_memory(spec: RunSpec, options: TrainOptions, processes: int) -> None:
     tokens = -(-spec.training.batch_tokens // processes)
     alone = replace(spec, training=replace(spec.training, batch_tokens=tokens))
     shards = processes if options.shard else 1
-    needed = alone.memory(recompute=options.recompute, shards=shards)
+    needed = alone.memory(device, recompute=options.recompute, shards=shards)
     if needed > there:
         raise InputError(
             f"training takes some {needed / 2**30:,.3g} GiB, and {device} has "

@@ -27,9 +27,9 @@ from mnmt_repro.typed_config import (
     Count,
     Few,
     Part,
-    Positive,
     Seed,
     Share,
+    Temperature,
     build,
     setting,
 )
@@ -92,7 +92,7 @@ class TrainOptions:
         group="mixture (default: as many sentences as a pair has)",
         metavar="PAIR=WEIGHT,...",
     )
-    temperature: Positive | None = setting("weights are size ** (1 / temperature)")
+    temperature: Temperature | None = setting("weights are size ** (1 / temperature)")
     upsample: tuple[str, ...] | None = setting(
         "multiply the size of a pair by FACTOR", metavar="PAIR=FACTOR"
     )
@@ -104,7 +104,7 @@ class TrainOptions:
     dropout: Part = setting("dropout between and inside blocks", 0.0)
     attention_dropout: Part = setting("dropout of attention weights, with --arch fairseq", 0.0)
     pieces: Count = setting("size of the vocabulary that is trained", 4000)
-    vocabulary_temperature: Positive = setting(
+    vocabulary_temperature: Temperature = setting(
         "text for the vocabulary is sampled by size ** (1 / T)", 1.0, metavar="T"
     )
     vocabulary: Path | None = setting(
@@ -300,7 +300,7 @@ def text_source(options: TrainOptions) -> TextSource:
     """What `--data`, or `--corpus` and `--pairs`, name, and the pieces to write it in."""
     return TextSource(
         data=skipping_bad(options.data or (), options.skip_bad),
-        valid=tuple(options.valid or ()),
+        valid=skipping_bad(options.valid or (), options.skip_bad),
         corpus=options.corpus or "conlang",
         pairs=tuple(comma_list(options.pairs or "")),
         conlang=_conlang(options),

@@ -16,12 +16,11 @@ from mnmt_repro.cli.options import comma_list
 from mnmt_repro.cli.test_sets import split_text
 from mnmt_repro.cli.upgrade_options import (
     UpgradeOptions,
-    is_imported,
     upgrade_config,
     usual,
 )
 from mnmt_repro.errors import InputError, note, remedy
-from mnmt_repro.runs.trained import check_free
+from mnmt_repro.runs.trained import check_free, is_imported
 from mnmt_repro.typed_config import SEEDS
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from mnmt_repro.cli.options import by_place, number
 from mnmt_repro.errors import InputError
+from mnmt_repro.runs.trained import is_imported
 from mnmt_repro.typed_config import Amount, Count, Natural, Seed, required, setting
 from mnmt_repro.upgrading.config import (
     Gamma,
@@ -96,14 +97,6 @@ def usual(options: argparse.Namespace) -> Mapping[str, Any]:
     elif options.vocab is not None and options.keep == "all":
         defaults["init"] = "mean"
     return defaults
-
-
-def is_imported(folder: Path) -> bool:
-    """Whether a model's folder is one of Hugging Face and not of `train`."""
-    from mnmt_repro.interchange import is_hf
-    from mnmt_repro.runs.trained import RUN
-
-    return not (folder / RUN).is_file() and is_hf(folder)
 
 
 def upgrade_config(options: UpgradeOptions) -> UpgradeConfig:

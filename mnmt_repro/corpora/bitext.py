@@ -28,7 +28,7 @@ from mnmt_repro.errors import InputError
 from mnmt_repro.typed_config import build
 
 _JSONL = (".jsonl", ".ndjson", ".json")
-SKIP_BAD = "skip and count lines of --data that hold no sentence pair (of one: FILE?skip_bad=yes)"
+SKIP_BAD = "skip and count lines of files that hold no sentence pair (of one: FILE?skip_bad=yes)"
 """Help of the option `--skip-bad`."""
 _SPEC = "write it PAIR=FILE.tsv, PAIR=FILE.jsonl or PAIR=SOURCE_FILE,TARGET_FILE"
 

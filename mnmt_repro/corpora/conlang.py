@@ -160,33 +160,22 @@ def zipf_probabilities(config: ConlangConfig) -> np.ndarray:
     return weight / weight.sum()
 
 
-def irreducible_entropy_per_sentence(config: ConlangConfig, pair: str) -> float:
-    """H(target | source) in nats a sentence: mean concepts times the entropy of one spelling.
-
-    Examples
-    --------
-    >>> round(irreducible_entropy_per_sentence(ConlangConfig(), "src-aaa"), 4)
-    3.0024
-    """
-    config.split_pair(pair)
-    q = config.synonymy
-    choice = -sum(x * math.log(x) for x in (q, 1.0 - q) if x > 0)
-    return choice * (config.min_concepts + config.max_concepts) / 2
-
-
 def irreducible_entropy(config: ConlangConfig, pair: str) -> float:
     """H(target | source) in nats per target token, end-of-sentence counted as a token.
 
-    Equal to mean nats a sentence over mean tokens a sentence, as a corpus-level cross-entropy per
-    token is; it holds in every split. The end of a sentence itself is certain given the source.
+    Mean nats a sentence (mean concepts times the entropy of one spelling) over mean tokens a
+    sentence, as a corpus-level cross-entropy per token is; it holds in every split. The end of a
+    sentence itself is certain given the source.
 
     Examples
     --------
     >>> round(irreducible_entropy(ConlangConfig(), "src-aaa"), 4)
     0.231
     """
-    tokens = config.syllables_per_concept * (config.min_concepts + config.max_concepts) / 2 + 1
-    return irreducible_entropy_per_sentence(config, pair) / tokens
+    config.split_pair(pair)
+    concepts, q = (config.min_concepts + config.max_concepts) / 2, config.synonymy
+    choice = -sum(x * math.log(x) for x in (q, 1.0 - q) if x > 0)
+    return choice * concepts / (config.syllables_per_concept * concepts + 1)
 
 
 def split_of(concepts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

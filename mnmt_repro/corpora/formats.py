@@ -157,8 +157,8 @@ def _set_aside(bad: Sequence[tuple[int, str]], name: str, skip: bool) -> None:
         faults += f"; and {len(bad) - LISTED:,} more bad lines"
     if not skip:
         raise InputError(
-            f"{name}: {faults}; mend or remove each on both sides, or add --skip-bad, or "
-            "?skip_bad=yes behind the file's name"
+            f"{name}: {faults}; mend or remove each on both sides, or add ?skip_bad=yes behind the "
+            "file's name"
         )
     note(f"{name}: skipped {len(bad):,} bad lines: {faults}")
 

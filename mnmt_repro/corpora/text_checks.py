@@ -20,7 +20,7 @@ FAULTS = {
 def check_own(train: Mapping[str, Bitext], test: Mapping[str, Bitext]) -> list[dict[str, Any]]:
     """Look for repeats and copies in bitexts, and for sentences of the tests in training text.
 
-    Sentences are compared with case, digits and punctuation folded (`normalise_english`). A test
+    Sentences are compared with case, digits and punctuation folded (`fold`). A test
     sentence of one pair counts as seen where another pair trains on either of its sides: a
     multilingual model has then met the sentence, if not its translation.
 
@@ -60,10 +60,10 @@ def _faults(text: Bitext, seen: Mapping[str, set[str]]) -> dict[str, Any]:
     return {"sentences": len(text), **numbers}
 
 
-def normalise_english(text: str) -> str:
+def fold(text: str) -> str:
     """Fold case, digits and punctuation, the rule by which the real corpora were split.
 
-    >>> normalise_english("Since PHP 5.3:  it's GONE!")
+    >>> fold("Since PHP 5.3:  it's GONE!")
     'since php 0 0 it s gone'
     """
     return " ".join(re.sub(r"\W+", " ", re.sub(r"\d+", "0", text.lower())).split())
@@ -73,6 +73,6 @@ def folded_sides(text: Bitext) -> dict[str, list[str]]:
     """Both sides by language, folded; what folds to nothing, such as "...", stays as it is."""
     languages = split_pair(text.pair)
     return {
-        language: [normalise_english(sentence) or sentence for sentence in side]
+        language: [fold(sentence) or sentence for sentence in side]
         for language, side in zip(languages, (text.source, text.target), strict=True)
     }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnmt_repro.corpora.encoding import SyllableVocabulary
-from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, with_settings
+from mnmt_repro.corpora.vocabulary import SPECIAL, Vocabulary, is_tag, with_settings
 from mnmt_repro.errors import InputError
 
 
@@ -60,7 +60,7 @@ def trim_vocabulary(
     characters = set("".join(text for text, i in at.items() if counts[i]))
     kept = {*tags, *written, *(i for text, i in at.items() if text in characters)}
     for i, each in enumerate(model.pieces):
-        own = each.type == kind.USER_DEFINED and not each.piece.startswith("<2")
+        own = each.type == kind.USER_DEFINED and not is_tag(each.piece)
         special = each.type in (kind.CONTROL, kind.UNKNOWN, kind.BYTE)
         if own or special or counts[i] >= min_count:
             kept.add(i)

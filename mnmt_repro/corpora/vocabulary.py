@@ -17,7 +17,7 @@ from mnmt_repro.atomic import write_bytes
 from mnmt_repro.corpora.ragged import Ragged
 from mnmt_repro.corpora.textfile import read_whole
 from mnmt_repro.errors import InputError, listed, remedy
-from mnmt_repro.typed_config import Count, Natural, Range, check, required, setting
+from mnmt_repro.typed_config import Count, Natural, Range, Temperature, check, required, setting
 
 if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
@@ -58,6 +58,15 @@ def tag(language: str) -> str:
     return f"<2{language}>"
 
 
+def is_tag(piece: str) -> bool:
+    """Whether a piece asks for a target language.
+
+    >>> is_tag("<2deu>"), is_tag("<2-0 a")
+    (True, False)
+    """
+    return piece.startswith("<2") and piece.endswith(">")
+
+
 @dataclass(frozen=True, kw_only=True)
 class VocabularyConfig:
     """How a vocabulary is trained.
@@ -72,7 +81,7 @@ class VocabularyConfig:
     # Of everything: special ids, tags and bytes included.
     pieces: Annotated[int, Range(1, 100_000_000)] = required("size of the vocabulary")
     languages: tuple[str, ...] = ()  # each gets a tag; sorted: their order has no effect
-    temperature: Annotated[float, Range(0.05)] = setting(
+    temperature: Temperature = setting(
         "pairs are sampled by size ** (1 / temperature)", 1.0
     )  # Paper B: 2
     character_coverage: Annotated[float, Range(0, 1, above=True)] = setting(
@@ -177,7 +186,7 @@ class Vocabulary:
     def languages(self) -> tuple[str, ...]:
         """Languages that have a tag."""
         pieces = (self.processor.id_to_piece(i) for i in range(BOS, len(self)))
-        return tuple(p[2:-1] for p in pieces if p.startswith("<2") and p.endswith(">"))
+        return tuple(p[2:-1] for p in pieces if is_tag(p))
 
     @cached_property
     def never(self) -> tuple[int, ...]:

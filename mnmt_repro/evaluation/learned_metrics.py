@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, missing_extra
 from mnmt_repro.evaluation.metrics import check_lengths
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
@@ -76,9 +76,7 @@ def _load(checkpoint: Path, device: str) -> tuple[Any, Any, str]:
     try:
         from bleurt_pytorch import BleurtForSequenceClassification, BleurtTokenizer
     except ImportError as error:
-        raise InputError(
-            f"BLEURT needs the extra `bleurt` ({error}): pip install 'mnmt-repro[bleurt]'"
-        ) from error
+        raise missing_extra(error, "bleurt") from error
     try:
         with weights.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -14,7 +14,7 @@ import numpy as np
 from mnmt_repro.corpora.encoding import Tags, encode, tag_ids
 from mnmt_repro.corpora.formats import Bitext
 from mnmt_repro.corpora.vocabulary import Vocabulary, tag
-from mnmt_repro.errors import InputError
+from mnmt_repro.errors import InputError, missing_extra
 from mnmt_repro.evaluation.search import SearchConfig, encode_lines
 from mnmt_repro.interchange.folder import CONFIG, CT2
 from mnmt_repro.interchange.pieces import Files
@@ -36,9 +36,7 @@ def need(package: str) -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"{error.name} is not installed: pip install -e '.[ct2]', or do without ct2"
-        ) from error
+        raise missing_extra(error, "ct2") from error
 
 
 def write_ct2(

@@ -34,6 +34,7 @@ from mnmt_repro.corpora.vocabulary import (
     SPECIAL,
     UNK,
     Vocabulary,
+    is_tag,
     tag,
     with_settings,
 )
@@ -189,11 +190,11 @@ def read_pieces(files: Files, config: Fields, family: Family) -> Pieces:
     order = front_rows(special, rows)
     first = config.get("decoder_start_token_id", _row(rows), special[PAD])
     start = int(np.flatnonzero(order == first)[0])
-    tagged = any(each.piece.startswith("<2") for each in pieces)
+    tagged = any(is_tag(each.piece) for each in pieces)
     published: Tags = "both-after-end" if family == "m2m_100" else "source" if tagged else "none"
     tags: Tags = config.get(TAGS_FIELD, Tags, published)
     files.fields(TOKENIZER_CONFIG).require("legacy_behaviour", False, False)
-    if start >= len(special) and pieces[order[start]].piece.startswith("<2"):
+    if start >= len(special) and is_tag(pieces[order[start]].piece):
         tags, start = "both", PAD  # the tag of the target starts the decoder, as in our runs
     elif tags == "both-after-end" and start != EOS:
         why = f"is {order[start]}; M2M-100 starts with the end of sentence or a language tag"

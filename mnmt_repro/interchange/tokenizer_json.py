@@ -12,7 +12,7 @@ from typing import Any
 
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
-from mnmt_repro.corpora.vocabulary import EOS, SPACE, SPECIAL, UNK, Vocabulary
+from mnmt_repro.corpora.vocabulary import EOS, SPACE, SPECIAL, UNK, Vocabulary, is_tag
 
 
 def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def tokenizer_json(vocabulary: Vocabulary, rows: Sequence[int]) -> dict[str, Any
                 "id": row,
                 "content": p.piece,
                 **dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False),
-                "special": p.type != kind.USER_DEFINED or p.piece.startswith("<2"),
+                "special": p.type != kind.USER_DEFINED or is_tag(p.piece),
             }
             for row, p in by_row
             if p.type in added

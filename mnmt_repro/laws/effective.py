@@ -58,8 +58,7 @@ def effective_fraction(
     if fit.method is None:
         low = high = np.full(len(p), np.nan)
     elif not isinstance(law, JointLaw):
-        drawn = fit.draws(fit.resampling, draws=draws)
-        low, high = np.log(percentiles(fraction_of(p, drawn.to_numpy()[:, 3:])))
+        low, high = np.log(percentiles(fraction_of(p, fit.refits(draws)[:, 3:])))
     elif fit.method == "t":
         contrast = np.eye(len(p))[one] - np.eye(len(p))
         by_beta = np.zeros_like(contrast)
@@ -70,8 +69,7 @@ def effective_fraction(
         half = fit.t_quantile * np.sqrt(np.maximum(variance, 0.0))
         low, high = log_f - half, log_f + half
     else:
-        refits = fit.draws(fit.method, draws=draws).to_numpy()
-        low, high = percentiles(log_fraction(refits, one))
+        low, high = percentiles(log_fraction(fit.refits(draws), one))
     table = pd.DataFrame({"p": p, "f": np.exp(log_f), "f_low": np.exp(low), "f_high": np.exp(high)})
     relative = (table[["f", "f_low", "f_high"]].div(table["p"], axis=0)).set_axis(
         ["relative", "relative_low", "relative_high"], axis=1

@@ -88,19 +88,24 @@ class LawFit(Generic[L_co]):
     @property
     def alpha(self) -> float:
         """The exponent of the size."""
-        return self.params["alpha"]
+        return self._named("alpha")
 
     @property
     def l_inf(self) -> float:
         """The irreducible loss (the highest reachable quality with direction ``"max"``)."""
-        return self.params["l_inf"]
+        return self._named("l_inf")
 
     @property
     def beta(self) -> Any:
         """The multiplier; of a joint law, a dict of multiplier by weight, or by group."""
         if keys := self.law.keys:
             return dict(zip(keys, self.values[2:].tolist(), strict=True))
-        return self.params["beta"]
+        return self._named("beta")
+
+    def _named(self, name: str) -> float:
+        if name not in self.names:
+            raise AttributeError(f"the law has no {name}; its parameters: {', '.join(self.names)}")
+        return self.params[name]
 
     @property
     def observations(self) -> int:
@@ -212,7 +217,13 @@ class LawFit(Generic[L_co]):
             raise InputError(f"method: {method!r}; use one of {get_args(Resampling)}")
         return pd.DataFrame(self.refit(losses), columns=list(self.names))
 
-    def band(self, *at: ArrayLike, draws: int = 500, seed: int = 0) -> pd.DataFrame:
+    def refits(self, draws: int, seed: int = 0) -> Array:
+        """Parameters (B, P) of `draws` by `resampling`; NaN without rows to spare."""
+        if self.identified and self.spare < 1:
+            return np.full((draws, len(self.names)), np.nan)
+        return self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
+
+    def band(self, *at: ArrayLike, draws: int = 500) -> pd.DataFrame:
         """95 % confidence band of the curve (not of a new run), as percentiles of refits.
 
         Parameters
@@ -220,20 +231,17 @@ class LawFit(Generic[L_co]):
         at : values of the law's `inputs`, broadcast together
         draws : int
             Number of refits, which are drawn as `resampling` says.
-        seed : int
-            Seed of these draws.
 
         Returns
         -------
         DataFrame
-            The `inputs`, then ``loss, low, high``.
+            The `inputs` (of a mixture, a column a pair), then ``loss, low, high``; without rows to
+            spare, NaN limits.
         """
         loss = self.predict(*at)
-        many = self.draws(self.resampling, draws=draws, seed=seed).to_numpy()
-        low, high = uncertainty.percentiles(self.law.curve(many, self.law.rows_at(*at)))
-        every = np.broadcast_arrays(*map(np.atleast_1d, at))
-        columns = dict(zip(self.law.inputs, every, strict=True))
-        return pd.DataFrame({**columns, "loss": loss, "low": low, "high": high})
+        many = self.law.curve(self.refits(draws), self.law.rows_at(*at))
+        low, high = uncertainty.percentiles(many)
+        return pd.DataFrame({**self.law.columns_at(*at), "loss": loss, "low": low, "high": high})
 
     def interval(self, *, draws: int = 1_000) -> dict[str, tuple[float, float]]:
         """95 % confidence interval of each parameter, by `method`.

@@ -190,7 +190,7 @@ class FractionLaw(Law):
         return (
             f"{others} weights below 1 cannot determine {coefficients} coefficients of "
             "the fraction; train more weights"
-            + (", or use the form eq13, which has one" if self.form == "eq12" and others else "")
+            + (', or use form="eq13", which has one' if self.form == "eq12" and others else "")
         )
 
     def doubt(self, best: Optimum, loss: Array) -> str:

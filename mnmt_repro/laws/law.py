@@ -158,6 +158,10 @@ class Law(Curve, ABC):
         ]
         return np.column_stack(np.broadcast_arrays(*columns))
 
+    def columns_at(self, *at: ArrayLike) -> dict[str, Array]:
+        """Values of `inputs`, broadcast together, by name."""
+        return dict(zip(self.inputs, np.broadcast_arrays(*map(np.atleast_1d, at)), strict=True))
+
     def curve_names(self) -> list[str]:
         """Name of the curve of loss on size that each row belongs to."""
         return ["all"] * len(self.rows)

@@ -135,6 +135,9 @@ class MixtureLaw(Law):
             raise InputError(f"n: the law is of one size, {self.n[0]:,.10g}; fit several sizes")
         return np.column_stack(np.broadcast_arrays(*weights.T, size))
 
+    def columns_at(self, *at: Any) -> dict[str, Array]:
+        return dict(zip((*self.pairs, "n"), self.rows_at(*at).T, strict=True))
+
     def curve_names(self) -> list[str]:
         return ["/".join(f"{p:.3g}" for p in row) for row in self.mixture]
 

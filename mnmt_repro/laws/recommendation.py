@@ -131,7 +131,7 @@ def recommend_weights(
     fitted = {pair: laws[pair].values[None] for pair in pairs}
     (best,) = _best_of_each(laws, fitted, n, cost, FINE)
     at_best, alone = _losses(laws, fitted, best[None], n)[0]
-    refits = _refits(laws, pairs, draws)
+    refits = {pair: laws[pair].refits(draws, seed=i) for i, pair in enumerate(pairs)}
     halvings = COARSE if len(pairs) > 2 else 0  # even steps of two pairs are fine enough
     each = _best_of_each(laws, refits, n, cost, halvings)
     table = pd.DataFrame({"p": best}, index=pd.Index(pairs, name="pair"))
@@ -163,16 +163,6 @@ def _refusal(laws: Mapping[str, PairLaw], table: pd.DataFrame) -> Iterator[str]:
             f"the best weight of {pair} lies from {low:.2f} to {high:.2f}, an interval "
             f"wider than {MOST_SPREAD:g}; add seeds, sizes or mixtures"
         )
-
-
-def _refits(laws: Mapping[str, PairLaw], pairs: list[str], draws: int) -> dict[str, Array]:
-    """Parameters of each pair's law refitted to resampled residuals, (B, P); NaN without any."""
-    return {
-        pair: laws[pair].draws(laws[pair].resampling, draws=draws, seed=i).to_numpy()
-        if laws[pair].spare > 0
-        else np.full((draws, len(laws[pair].values)), np.nan)
-        for i, pair in enumerate(pairs)
-    }
 
 
 def _rows(law: Law, pairs: list[str], mixtures: Array, pair: str, n: float | Array) -> Array:

@@ -1,4 +1,4 @@
-"""The text of a declared run: training, validation and test, encoded."""
+"""The text of a run: training, validation and test, encoded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ TOLERATED = 1e-4
 """Share of `<unk>` among a pair's pieces that is not worth a word."""
 CONLANG_TEST_SENTENCES = 4000
 OUT_OF_DOMAIN = ("newstest21", "newstest22-pivot", "multi30k-2016")
-SHARED_DOMAINS = {"webtech": ("tatoeba", "phpdoc", "odoo", "aosp", "scratch", "gnome")}
+SHARED_DOMAINS = dict.fromkeys(
+    ("webtech", "webtech-shared"), ("tatoeba", "phpdoc", "odoo", "aosp", "scratch", "gnome")
+)
 """Domains that all languages of a corpus have: contrasts between languages are read on these."""
 SHORT_SEGMENTS = ("software25",)
 """Corpora of interface strings: scored whole and without the shortest, not by domain, nor on other
@@ -65,19 +67,21 @@ class TestSet:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        text: Bitext,
-        vocabulary: Vocabulary,
-        tags: Tags,
-        shared: tuple[str, ...] = (),
+        cls, name: str, text: Bitext, vocabulary: Vocabulary, tags: Tags, corpus: str = OWN
     ) -> TestSet:
-        """A test set as it is read, with its domains where the text marks them."""
+        """A test set as models of `corpus` are scored on it: by domain, if the text marks them."""
+        inside = corpus if name == "indomain" else OWN
+        short, parts = inside in SHORT_SEGMENTS, {}
+        if short:
+            english = text.source if text.pair.startswith("eng-") else text.target
+            long = np.array([len(sentence.split()) >= LONG_ENOUGH for sentence in english])
+            parts = {f"indomain-{LONG_ENOUGH}words": long} if long.any() else {}
         return cls(
             name=name,
             text=encode(text, vocabulary, tags),
-            domains=None if text.domain is None else tuple(text.domain),
-            shared=shared,
+            domains=None if short or text.domain is None else tuple(text.domain),
+            shared=SHARED_DOMAINS.get(inside, ()),
+            parts=parts,
             references=tuple(text.target),
         )
 
@@ -90,8 +94,8 @@ class TestSet:
             selections |= {
                 (self.name, name): domains == name for name in sorted(set(self.domains) - {"all"})
             }
-            if self.shared:
-                selections["shared", "all"] = np.isin(domains, self.shared)
+            if (shared := np.isin(domains, self.shared)).any():
+                selections["shared", "all"] = shared
         return selections | {(name, "all"): rows for name, rows in self.parts.items()}
 
 
@@ -314,7 +318,7 @@ def _encoded(
         unknown = float(np.mean(np.append(whole.source.flat, whole.target.flat) == UNK))
         if unknown > TOLERATED:
             notes.append(
-                f"note: {pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
+                f"{pair}: {unknown:.2%} of its pieces are <unk>: the vocabulary has no piece "
                 "for some characters, which no translation can give back"
             )
         if pair in valid:
@@ -335,20 +339,11 @@ def corpus_test_sets(
     outside: Sequence[str] = OUT_OF_DOMAIN,
 ) -> tuple[TestSet, ...]:
     """Test sets of a registered corpus: its own, and of those named in `outside` what there is."""
-    inside = load_split(corpus, pair, "test")
-    if corpus in SHORT_SEGMENTS:
-        english = inside.source if pair.startswith("eng-") else inside.target
-        long = np.array([len(sentence.split()) >= LONG_ENOUGH for sentence in english])
-        parts = {f"indomain-{LONG_ENOUGH}words": long} if long.any() else {}
-        test = TestSet.of("indomain", inside, vocabulary, tags)
-        return (dataclasses.replace(test, domains=None, parts=parts),)
-    shared = SHARED_DOMAINS.get(get_card(corpus).base or corpus, ())
-    sets = [TestSet.of("indomain", inside, vocabulary, tags, shared)]
-    for name in outside:
-        if name in known_test_sets(pair):
-            test = TestSet.of(name, load_test_set(name, pair), vocabulary, tags)
-            sets.append(dataclasses.replace(test, domains=None))
-    return tuple(sets)
+    texts = {"indomain": load_split(corpus, pair, "test")}
+    if corpus not in SHORT_SEGMENTS:
+        known = known_test_sets(pair)
+        texts |= {name: load_test_set(name, pair) for name in outside if name in known}
+    return tuple(TestSet.of(name, text, vocabulary, tags, corpus) for name, text in texts.items())
 
 
 def _generated(spec: RunSpec) -> RunData:

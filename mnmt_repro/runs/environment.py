@@ -13,6 +13,8 @@ from mnmt_repro.repository import ROOT, git
 
 def current_commit() -> str:
     """Commit that the code runs from, with `+changes` where the package differs from it."""
+    if not (ROOT / ".git").exists():  # installed, perhaps within a repository of somebody else's
+        return "unknown"
     try:
         changed = git(ROOT, "status", "--porcelain", "--", "mnmt_repro")
         return git(ROOT, "rev-parse", "HEAD") + ("+changes" if changed else "")

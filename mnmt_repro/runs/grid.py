@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
@@ -37,8 +38,8 @@ from mnmt_repro.typed_config import (
     Few,
     FieldError,
     Part,
-    Positive,
     Seed,
+    Temperature,
     build,
     check,
     place,
@@ -159,7 +160,7 @@ class Grid:
     attention_dropout: Part = 0.0
     tags: Literal["auto", "none", "source", "both"] = "auto"
     pieces: Count = 4000
-    vocabulary_temperature: Positive = 1.0
+    vocabulary_temperature: Temperature = 1.0
     vocabulary: Path | None = None
 
     def __post_init__(self) -> None:
@@ -236,17 +237,23 @@ class Grid:
         """The text itself, read once."""
         return self.source.read()
 
-    def make_vocabulary(self) -> None:
-        """Train the vocabulary of all runs, and keep it in the cache, where none is named.
+    def prepare(self) -> None:
+        """Keep the vocabulary of all runs in the cache, and note what they leave out of the text.
 
         Raises
         ------
         InputError
-            When the text gives no such vocabulary.
+            When the text gives no such vocabulary, or no sentence that is short enough.
         """
-        from mnmt_repro.runs import data
+        from mnmt_repro.runs.data import load_run_data, make_vocabulary
 
-        data.make_vocabulary(self.text, self.source)
+        vocabulary = make_vocabulary(self.text, self.source)
+        if self.conlang is None:
+            runs = sorted(self.runs, key=lambda run: len(run.mixture.pairs))
+            reading = {pair: run for run in runs for pair in run.mixture.pairs}
+            few = {run.run_id: run for run in reading.values()}  # that read all pairs
+            notes = (load_run_data(run, self.text, vocabulary).notes for run in few.values())
+            note(*dict.fromkeys(chain.from_iterable(notes)))
 
     @cached_property
     def mixtures(self) -> tuple[Mixture, ...]:
@@ -351,7 +358,7 @@ class Grid:
             raise InputError(f"workers {workers}: give a number of processes, 1 or more")
         store = None if results is None else Path(results)
         done = GridRuns(grid=self, folder=Path(folder), results=store)
-        self.make_vocabulary()  # before the workers, who all need it
+        self.prepare()  # before the workers, who all need the vocabulary
         with executor_of("local", workers, done.folder) as executor:
             failures = train_missing(
                 self.runs,

@@ -255,13 +255,14 @@ class RunSpec:
         begun = f" from {self.upgrade.parent.run_id}" if self.upgrade else ""
         return f"{self.corpus} {self.size} [{weights}]{budget} seed {self.seed}{begun}"
 
-    def memory(self, *, recompute: bool = False, shards: int = 1) -> int:
+    def memory(self, device: str = "cpu", *, recompute: bool = False, shards: int = 1) -> int:
         """Bytes that training takes, about; see `architecture.training_memory`."""
         return training_memory(
             self.model,
             batch_tokens=-(-self.training.batch_tokens // self.training.accumulate),
             sentence_tokens=self.training.max_length,
             optimiser=self.training.optimiser,
+            sliced=not device.startswith("cuda"),
             recompute=recompute,
             shards=shards,
         )

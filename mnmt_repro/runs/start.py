@@ -153,7 +153,7 @@ def untrained_pieces(config: ConlangConfig, pairs: Sequence[str], size: int) -> 
     tags = [Piece(kind="tag", text=tag(name)) for name in config.languages]
     text = [Piece(kind="text", text=piece) for piece in conlang.pieces]
     pieces = [*special, *tags, *text]
-    pieces += [Piece(kind="text", text=f"unused {i}") for i in range(len(pieces), size)]
+    pieces += [Piece(kind="text", text=f"<unused {i}>") for i in range(len(pieces), size)]
     before = [
         Piece(kind="text", text=f"unmet {i}") if i in added else piece
         for i, piece in enumerate(pieces)
@@ -168,12 +168,10 @@ def old_fisher(spec: RunSpec, upgraded: Upgraded, data: RunData) -> dict[str, Te
     return diagonal_fisher(upgraded.model, fisher_sentences(texts))
 
 
-def fisher_sentences(
-    texts: Iterable[EncodedPair], most: int = FISHER_SENTENCES
-) -> Iterator[tuple[Tensor, Tensor]]:
+def fisher_sentences(texts: Iterable[EncodedPair]) -> Iterator[tuple[Tensor, Tensor]]:
     """The first sentences of each text, as `upgrading.learning_rate.diagonal_fisher` takes them."""
     for text in texts:
-        for row in range(min(most, text.size)):
+        for row in range(min(FISHER_SENTENCES, text.size)):
             source, target = text.take(np.array([row]))
             yield torch.from_numpy(source.flat).long(), torch.from_numpy(target.flat).long()
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tqdm import tqdm
 
-from mnmt_repro.errors import InputError, printable
+from mnmt_repro.errors import InputError, missing_extra, printable
 from mnmt_repro.runs.lock import run_lock
 from mnmt_repro.runs.order import Task, plan, progress_of, shorter_runs, with_parents
 from mnmt_repro.runs.spec import RunSpec
@@ -166,8 +166,12 @@ class HandedOver(ThreadPoolExecutor):
 class _OwnProcesses(HandedOver):
     """Tasks are handed over to processes of this machine."""
 
+    def __init__(self, workers: int) -> None:
+        super().__init__(workers, _to_own_process)
+        self.others = {*multiprocessing.active_children()}  # those of a notebook
+
     def cancel(self) -> None:
-        for process in multiprocessing.active_children():
+        for process in {*multiprocessing.active_children()} - self.others:
             process.kill()
 
 
@@ -220,7 +224,7 @@ def process_pool(workers: int) -> HandedOver:
     """So many single-thread processes at a time on this machine; an interruption ends them."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    return _OwnProcesses(workers, _to_own_process)
+    return _OwnProcesses(workers)
 
 
 ExecutorName = Literal["local", "submitit", "dask"]
@@ -270,9 +274,7 @@ def executor_of(name: ExecutorName, workers: int, folder: Path) -> Iterator[Exec
             with process_pool(workers) as executor:
                 yield executor
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"--executor {name}: needs {error.name}; pip install 'mnmt-repro[{name}]'"
-        ) from error
+        raise missing_extra(error, name) from error
 
 
 def sweep(

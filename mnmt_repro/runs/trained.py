@@ -262,6 +262,13 @@ def tell_unfinished(folder: Path, about: dict[str, Any]) -> None:
         tell(f"{folder}: unfinished, stopped at {at}; the same `train` goes on")
 
 
+def is_imported(folder: Path) -> bool:
+    """Whether a model's folder is one of Hugging Face, and not of `train` or `upgrade`."""
+    from mnmt_repro.interchange import is_hf
+
+    return not (folder / RUN).is_file() and is_hf(folder)
+
+
 def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     """Read a trained model: its best weights where it kept them, else its last.
 
@@ -273,11 +280,10 @@ def load_trained(folder: Path, *, device: str = "cpu") -> Trained:
     InputError
         When the folder holds no model, or a damaged one.
     """
-    from mnmt_repro.interchange import is_hf, read_folder
-
     if folder.is_file():
         raise InputError(f"{folder}: is a file; give the model's folder, {folder.parent}")
-    if not (folder / RUN).is_file() and is_hf(folder):
+    if is_imported(folder):
+        from mnmt_repro.interchange import read_folder
         from mnmt_repro.training.checkpoint import check_numbers
 
         imported = read_folder(folder)

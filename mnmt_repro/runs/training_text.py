@@ -1,10 +1,11 @@
-"""A user's own text, and what is held out of it. No torch is needed here."""
+"""The text of a user's run: her own, with what is held out of it, or a corpus's. Needs no torch."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class TrainingText:
     valid: Mapping[str, Bitext]
     conlang: ConlangConfig | None = None
 
-    @property
+    @cached_property
     def hashes(self) -> tuple[tuple[str, str], ...]:
         """Pair and content hash: of all training text, then of all validation text."""
         return tuple(

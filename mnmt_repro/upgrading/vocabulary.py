@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mnmt_repro.corpora.vocabulary import BOS, SPACE, SPECIAL, Vocabulary
+from mnmt_repro.corpora.vocabulary import BOS, SPACE, SPECIAL, Vocabulary, is_tag
 from mnmt_repro.errors import InputError
 from mnmt_repro.upgrading.config import NewRows
 
@@ -140,33 +140,24 @@ def meanings(vocabulary: Vocabulary, name: str = "the vocabulary") -> tuple[Piec
         if role := special.get(index):
             return Piece(kind="special", text=role)
         text = processor.id_to_piece(index)
-        if text.startswith("<2") and text.endswith(">"):
+        if is_tag(text):
             return Piece(kind="tag", text=text)
         return Piece(kind="byte" if BYTE.fullmatch(text) else "text", text=text)
 
     return tuple(meaning(index) for index in range(len(vocabulary)))
 
 
-def match_meanings(
-    old: Sequence[Piece],
-    new: Sequence[Piece],
-    splits: dict[int, tuple[int, ...]] | None = None,
-) -> PieceMap:
+def match_meanings(old: Sequence[Piece], new: Sequence[Piece]) -> PieceMap:
     """Match pieces that mean the same, wherever they stand.
 
     >>> special = [Piece(kind="special", text=role) for role in ROLES]
     >>> a, b = Piece(kind="text", text="a"), Piece(kind="text", text="b")
     >>> match_meanings([*special, a], [*special[::-1], b, a]).source.tolist()
     [3, 2, 1, 0, -1, 4]
-
-    Parameters
-    ----------
-    splits
-        As of `PieceMap`.
     """
     index = {piece: i for i, piece in enumerate(old)}
     source = np.array([index.get(piece, -1) for piece in new], dtype=np.int64)
-    return PieceMap(old=tuple(old), new=tuple(new), source=source, splits=splits or {})
+    return PieceMap(old=tuple(old), new=tuple(new), source=source, splits={})
 
 
 def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
@@ -190,7 +181,7 @@ def match_pieces(old: Vocabulary, new: Vocabulary) -> PieceMap:
     splits: dict[int, tuple[int, ...]] = {int(i): tags for i in added if after[i].kind == "tag"}
     text = [int(i) for i in added if after[i].kind == "text"]
     splits.update(zip(text, _split(old, [after[i].text for i in text]), strict=True))
-    return PieceMap(old=before, new=after, source=matched.source, splits=splits)
+    return replace(matched, splits=splits)
 
 
 def _split(vocabulary: Vocabulary, pieces: Sequence[str]) -> list[tuple[int, ...]]:
