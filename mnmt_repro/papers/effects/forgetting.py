@@ -84,8 +84,8 @@ def forgotten(analyses: pd.DataFrame, model: str) -> pd.DataFrame:
         `languages`, largest languages first; a row a direction and setting.
     """
     compared = _compared(analyses, "substituted", model, SETTINGS)
-    rises = compared.groupby(["setting", "pair"])["value"].agg(rise="mean", seeds="size")
-    rises = rises.reset_index()
+    grouped = compared.groupby(["setting", "pair"])["value"]
+    rises = grouped.agg(rise="mean", seeds="size").reset_index()
     rises["direction"] = rises["pair"].map(side_of)
     rises["code"] = rises["pair"].map(foreign)
     return languages().merge(rises, on="code").drop(columns="code")
@@ -399,7 +399,7 @@ def in_per_cent(logs: pd.Series[float]) -> Measure:
 
     The mean is that of the logs. A seed that lacks one side is left out.
     """
-    mean = t_mean(logs.dropna().to_numpy(float))
+    mean = t_mean(np.asarray(logs.dropna(), dtype=float))
     return Measure(**{end: 100 * math.expm1(log) for end, log in vars(mean).items()})
 
 

@@ -371,7 +371,7 @@ def ways_to_more_languages(rows: pd.DataFrame) -> Rows:
             tokens = own["target_tokens"].mean()
             how = "all languages again, from scratch" if model == old else "upgrade"
             row = {"model": model, "way": f"{MODEL_CHANGES[new]}: {how}", "updates": share}
-            row |= {"tokens": tokens, "hours": paces[model] * tokens / 3600}
+            row |= {"tokens": tokens, "hours": paces[str(model)] * tokens / 3600}
             row["seeds"] = own["seed"].nunique()
             for name, group, base in (("new", "added", old), ("old", "original", "M20")):
                 more = in_per_cent(above(group, (model, share), (base, 1.0)))
