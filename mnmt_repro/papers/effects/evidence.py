@@ -128,10 +128,9 @@ class Evidence:
                 if (cohort.repeats or cohort.name) == name
                 for run in cohort.runs()
             }
-            if declared - there:
-                return (
-                    f"{len(declared - there)} of its {len(declared)} runs are still to be trained"
-                )
+            if missing := declared - there:
+                but = f"{len(missing)} of " * bool(declared & there)
+                return f"{but}its {len(declared)} runs are still to be trained"
         return ""
 
     def variants(self, setting: Setting) -> Variants:
