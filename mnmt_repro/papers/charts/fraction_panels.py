@@ -11,6 +11,7 @@ from mnmt_repro.papers.charts.display import Figure, absent, show
 from mnmt_repro.papers.charts.lines import lines
 from mnmt_repro.papers.charts.measures import measured
 from mnmt_repro.papers.charts.provenance import Provenance
+from mnmt_repro.papers.charts.verdicts import headline, shown_verdict
 from mnmt_repro.papers.claims.report import claim_measures, read_stored
 from mnmt_repro.papers.cohorts.settled import SMALL
 from mnmt_repro.papers.effects.fractions import SIMILARITY_COHORTS, Line, compare_lines
@@ -82,9 +83,9 @@ LONG = "conlang-settled"
 def why_it_falls() -> Markdown:
     """Say whether f / p falls with size for lack of text or for the weight, as far as runs show.
 
-    In text-matched runs a pair reads as much at p = 0.05 as alone. So what falls there falls for
-    the weight, or for the doubled text in all. The weight is the likely cause if log(f / p) falls
-    by at least half as much there. Sizes without an interval of f in both are left out.
+    In text-matched runs a pair reads as much at p = 0.05 as alone. Lack of text is not a likely
+    cause if log(f / p) falls by at least half as much there. Sizes without an interval of f in
+    both are left out.
     """
     matched_runs = f"{LONG}-matched"
     rows = results.load(cohort=[LONG, matched_runs], test_set="indomain", domain="all")
@@ -99,7 +100,7 @@ def why_it_falls() -> Markdown:
     text = rows.groupby("cohort")["target_tokens"].max() / 1e6
     small = rows[(rows["cohort"] == matched_runs) & (rows["p"].round(9) == SMALL)]
     seeds = sorted(set(small.groupby(["pair", "n_non_embedding"])["seed"].nunique()))
-    cause = "the weight, not the lack of text" if weighs else "the lack of text, not the weight"
+    cause = "is not a likely cause" if weighs else "is the likely cause"
     effect = "lifts the factor and does not stop its fall" if weighs else "stops most of the fall"
     slopes = claim_measures(read_stored(), "A7", "slope").query("role == 'text-matched'")
     slope = "".join(
@@ -109,12 +110,13 @@ def why_it_falls() -> Markdown:
     )
     at = f"N = {shares['n'].min():,}, the smallest size where both kinds of run have an interval,"
     return Markdown(
-        "**Why does the factor [f / p](effective-fraction-panels.ipynb#the-method) fall with "
-        f"size?** The likely cause is {cause}. In long runs at p = {SMALL:g}, it falls from "
+        "**Why may the factor [f / p](effective-fraction-panels.ipynb#the-method) fall with "
+        f"size?** Lack of text {cause}. In long runs at p = {SMALL:g}, the factor falls from "
         f"{usual.iloc[0]:.1f} at {at} to {usual.iloc[-1]:.1f} at N = {shares['n'].max():,}. In "
         "[text-matched](../methods/glossary.md#term-text-matched) runs, where a pair reads as much "
         f"as alone, it falls from {matched.iloc[0]:.1f} to {matched.iloc[-1]:.1f}. So more text "
         f"{effect}. Text-matched runs read {text[matched_runs]:.0f}M target tokens and long runs "
         f"{text[LONG]:.0f}M. The doubled text may play a part, too. {slope}Such runs have "
-        f"{' to '.join(map(str, seeds))} seeds a pair. The verdict on A7 reads the long runs."
+        f"{' to '.join(map(str, seeds))} seeds a pair. The verdict on A7 reads the long runs, "
+        f"and is {shown_verdict(headline(read_stored(), 'A7'))}."
     )

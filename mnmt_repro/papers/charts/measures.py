@@ -107,7 +107,7 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     >>> measured("gain", {"value": 0.62, "low": 0.011, "high": 1.19, "limit": "0"})
     '+0.62 % (+0.01 to +1.19 %)'
     >>> measured("factor", {"value": 10, "low": 7.9021, "high": 10})
-    '≥10.0 times (from 7.9)'
+    '≥10.0 times (interval from 7.9)'
     >>> measured("factor", {"value": 10, "low": 10, "high": 10})
     '≥10 times'
     >>> measured("factor", {"value": 10 / 3, "low": 10 / 3, "high": 10 / 3})
@@ -131,7 +131,7 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in shown)
     unit = shown[0][2]
     if numbers[0] in numbers[1:]:
-        sign, end = ("≥", f"from {low}") if numbers[0] == numbers[2] else ("≤", f"up to {high}")
+        sign, end = ("≥", f"interval from {low}") if numbers[0] == numbers[2] else ("≤", f"interval up to {high}")
         return f"{sign}{text}{unit} ({end}{unit * (unit == ' %')})".replace("-", "−")
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
