@@ -63,7 +63,8 @@ def test_the_lines_of_a_panel_rest_on_the_same_cells():
 
 
 @pytest.mark.parametrize(
-    ("matched", "cause"), [((8.0, 4.0), "is not a likely cause"), ((5.0, 4.9), "is the likely cause")]
+    ("matched", "cause"),
+    [((8.0, 4.0), "is not a likely cause"), ((5.0, 4.9), "is the likely cause")],
 )
 def test_why_the_factor_falls_is_read_off_text_matched_runs(
     matched: tuple[float, float], cause: str, monkeypatch: pytest.MonkeyPatch

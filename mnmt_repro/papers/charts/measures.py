@@ -131,7 +131,11 @@ def measured(measure: str, row: Mapping[str, Any] | pd.Series, claim: str = "") 
     text, low, high = (f"{number:{sign}z.{decimals}f}" for number, sign, _ in shown)
     unit = shown[0][2]
     if numbers[0] in numbers[1:]:
-        sign, end = ("≥", f"interval from {low}") if numbers[0] == numbers[2] else ("≤", f"interval up to {high}")
+        sign, end = (
+            ("≥", f"interval from {low}")
+            if numbers[0] == numbers[2]
+            else ("≤", f"interval up to {high}")
+        )
         return f"{sign}{text}{unit} ({end}{unit * (unit == ' %')})".replace("-", "−")
     return f"{text}{unit} ({low} to {high}{unit * (unit == ' %')})".replace("-", "−")
 
