@@ -194,8 +194,8 @@ def test_the_recipes_run_in_order(
     assert RETRAINED in [line for _, code in blocks() for line in commands(code)]
 
     python = [out for code, out in found.items() if "import" in code]
-    assert python[0].startswith("loss = beta[p]") and "relative" in python[3]
-    assert "measured" in python[1]
+    assert python[0].startswith("loss = beta[p]") and "relative" in python[4]
+    assert python[1].count("cells: 0.") == 3 and "measured" in python[2]
     leaks = next(out for command, out in found.items() if "data check" in command)
     assert "in training text" in leaks
     narrow, wide, exported = (
