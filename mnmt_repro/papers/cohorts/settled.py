@@ -110,7 +110,12 @@ def _equal_first(
 
 _OUT_OF, _INTO_ONE = "one language to two unrelated ones", "two unrelated languages to one"
 _AT_MIDDLE = _alternate(
-    *("conlang-settled-middle", f"{_OUT_OF}, p = {MIDDLE}", _OUT, WIDTHS, (1, 2), MIDDLE),
+    "conlang-settled-middle",
+    f"{_OUT_OF}, p = {MIDDLE}",
+    _OUT,
+    WIDTHS,
+    seeds=(1, 2),
+    weight=MIDDLE,
     repeats="conlang-settled",
 )
 """Each pair at the middle weight in one seed."""
